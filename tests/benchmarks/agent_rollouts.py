@@ -42,12 +42,12 @@ def _looks() -> Iterator[Figure]:
 
     from coterie.agent_rollouts.advancing import advance_agent_rollouts
     from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
-    from coterie.fleet.agents import agents_of, alike
+    from coterie.fleet.agents import agents_of, count_by_release
 
     call_command("migrate", verbosity=0)
     now = timezone.now()
     _populate(now)
-    yield _figure("agents counted by release", "no roll-out", lambda: list(alike(agents_of(""))))
+    yield _figure("agents counted by release", "no roll-out", lambda: list(count_by_release(agents_of(""))))
     for share in (0.05, 0.25, 1.0):
         AgentRollout.objects.all().delete()
         terms = {"hold_s": 86_400.0, "probation_s": 600.0, "most_failures": 0.1}

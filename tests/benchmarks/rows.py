@@ -141,7 +141,7 @@ def _devices() -> Iterator[Figure]:
     from coterie.core.credentials import hash_secret
     from coterie.fleet.agents import add_agents
     from coterie.fleet.models import Device
-    from coterie.fleet.services import expect_check_in, record_check_ins, take_in
+    from coterie.fleet.services import apply_check_in, expect_check_in, record_check_ins
     from coterie_wire.conditions import Conditions
     from coterie_wire.messages import Capabilities, CheckIn, DataMetadata
     from coterie_wire.structs import from_values
@@ -166,7 +166,7 @@ def _devices() -> Iterator[Figure]:
             metadata=DataMetadata(samples=400, class_counts=(40,) * 10),
             capabilities=told if first else None,
         )
-        taken = [take_in(device=row, check_in=message, now=at) for row in rows]
+        taken = [apply_check_in(device=row, check_in=message, now=at) for row in rows]
         for row in rows:
             expect_check_in(device=row, check_in_s=600.0)
         record_check_ins(checked_in=taken, now=at)

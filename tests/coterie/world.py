@@ -17,7 +17,7 @@ from coterie.federations.models import Federation
 from coterie.federations.services import create_federation, start_federation
 from coterie.fleet.models import Device
 from coterie.fleet.presence import settle
-from coterie.fleet.services import expect_check_in, record_check_ins, take_in
+from coterie.fleet.services import apply_check_in, expect_check_in, record_check_ins
 from coterie.merging.running import run_merge
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob, Dataset, ModelPair, ModelVersion, Role
@@ -144,7 +144,7 @@ def make_federation(
 
 def hear(device: Device, check_in: CheckIn, now: datetime, *, check_in_s: float = 10.0) -> None:
     """What the platform does with a check-in, as far as the fleet is concerned."""
-    checked_in = take_in(device=device, check_in=check_in, now=now)
+    checked_in = apply_check_in(device=device, check_in=check_in, now=now)
     expect_check_in(device=device, check_in_s=check_in_s)
     record_check_ins(checked_in=[checked_in], now=now)
 

@@ -22,7 +22,7 @@ def offer(version_id: str, *, broken: bool) -> None:
     from coterie.cloud.quantise_job import QuantiseArguments
     from coterie.registry.content import BLOBS
     from coterie.registry.models import ModelVersion, Variant
-    from coterie.registry.services import keep_file, record_variant
+    from coterie.registry.services import record_variant, store_file
     from tests.system.model import samples
 
     version, now = ModelVersion.objects.select_related("pair__predict", "parameters").get(pk=version_id), timezone.now()
@@ -45,7 +45,7 @@ def offer(version_id: str, *, broken: bool) -> None:
         )
         if broken:
             form.write_bytes(b"no graph")
-        graph = keep_file(path=form, now=now)
+        graph = store_file(path=form, now=now)
     record_variant(version=version, name=Variant.Name.INT8, graph=graph, refused=None, measured=result, now=now)
 
 

@@ -24,7 +24,7 @@ def seed(name: str) -> str:
     from coterie.compile.program import export_module
     from coterie.compile.recipe import parse_recipe
     from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
-    from coterie.registry.services import keep_file, publish_version
+    from coterie.registry.services import publish_version, store_file
     from coterie_recipes import load
     from coterie_wire.tensors import encode_tensors
 
@@ -37,7 +37,7 @@ def seed(name: str) -> str:
     def keep(content: bytes) -> Blob:
         with tempfile.NamedTemporaryFile() as file:
             Path(file.name).write_bytes(content)
-            return keep_file(path=Path(file.name), now=now)
+            return store_file(path=Path(file.name), now=now)
 
     unused, parameters = keep(b"a program that nobody opens"), keep(encode_tensors(dict(compiled.parameters)))
     pair = ModelPair.objects.create(

@@ -33,7 +33,7 @@ def seed(directory: Path, *, pairs: int, side: int) -> Seeded:
 
     from coterie.accounts.services import create_operator, issue_token
     from coterie.registry.models import ModelPair, ModelVersion, Role
-    from coterie.registry.services import add_dataset, keep_file, publish_version
+    from coterie.registry.services import add_dataset, publish_version, store_file
     from coterie_wire.tensors import encode_tensors
     from tests.coterie_agent.bundles import predict_graph, train_step_graph
     from tests.system.model import LABELS, samples, spec_with, tensors
@@ -45,7 +45,7 @@ def seed(directory: Path, *, pairs: int, side: int) -> Seeded:
     def keep(content: bytes) -> object:
         path = directory / "kept"
         path.write_bytes(content)
-        return keep_file(path=path, now=now)
+        return store_file(path=path, now=now)
 
     graphs = {"train_step": keep(train_step_graph(spec)), "predict": keep(predict_graph(spec))}
     program, parameters = keep(b"a program that nobody opens"), keep(encode_tensors(tensors(0, spec=spec)))

@@ -28,10 +28,10 @@ from django.utils import timezone
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.registry.models import Dataset, ModelPair
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 now = timezone.now()
-program = keep_file(path=Path({cloud!r}), now=now)
+program = store_file(path=Path({cloud!r}), now=now)
 x = TensorSpec("x", "float32", (4,))
 weight, bias = TensorSpec("weight", "float32", (3, 4)), TensorSpec("bias", "float32", (3,))
 spec = ModelSpec.of_classifier(
@@ -43,7 +43,7 @@ pair = ModelPair.objects.create(
     spec=msgspec.to_builtins(spec), created_at=now,
 )
 inputs = [{{"name": "x", "dtype": "float32", "shape": [4]}}]
-data = keep_file(path=Path({data!r}), now=now)
+data = store_file(path=Path({data!r}), now=now)
 dataset = Dataset.objects.create(name="data", blob=data, rows=330, inputs=inputs, classes=3, created_at=now)
 options = TrainingOptions(epochs={epochs}, batch_size={batch}, learning_rate=0.01, strategy={strategy!r})
 bootstrap_pair(pair=pair, dataset=dataset, options=options, now=now)

@@ -1,1 +1,1 @@
-"""Releases of the agent on their way to the fleet."""
+"""Roll-outs of agent releases to the fleet."""

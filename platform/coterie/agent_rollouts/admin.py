@@ -1,4 +1,4 @@
-"""The tables in Django's admin, to look at; changes go through services, which record them."""
+"""The tables in Django's admin, read-only; changes go through services, which record them."""
 
 from django.contrib import admin
 
@@ -16,6 +16,6 @@ class AgentRolloutAdmin(ReadOnlyAdmin):
 
 @admin.register(DeviceUpdate)
 class DeviceUpdateAdmin(ReadOnlyAdmin):
-    """Devices' parts."""
+    """Single devices' updates."""
 
     list_display = ["rollout", "device", "state", "reason_sentence", "asked_at", "installed_at"]

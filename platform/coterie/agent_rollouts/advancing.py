@@ -1,4 +1,4 @@
-"""Takes roll-outs of the agent as far as they go now; anybody may ask at any time, and asking twice changes nothing."""
+"""Advances roll-outs of the agent as far as they go; may be called at any time, and calling twice changes nothing."""
 
 import hashlib
 import heapq
@@ -18,22 +18,22 @@ from coterie.agent_rollouts.selectors import agents_not_asked
 from coterie.agent_rollouts.transitions import STEPS, end
 from coterie.core.events import notify_consoles, wake_devices
 from coterie.core.resting import LONGEST_S
-from coterie.fleet.agents import UNKNOWN, alike
-from coterie.fleet.presence import is_there
+from coterie.fleet.agents import UNKNOWN, count_by_release
+from coterie.fleet.presence import is_on_time
 from coterie.fleet.selectors import present_devices
 from coterie_wire.conditions import Reason
 from coterie_wire.updating import parts_of
 
 State = AgentRollout.State
 OWNERS = ("updates.off", "updates.not_newer", "updates.no_root", "updates.otherwise_installed", "updates.no_client")
-"""Refusals that say nothing of the release."""
+"""Refusals that are not the release's fault."""
 FEWEST_ROUNDS = 5
-"""Parts in rounds, before and after, below which they are not compared."""
+"""Fewest assignments, before and after, for which the share of failures is compared."""
 LOOKS_BACK = timedelta(days=7)
 
 
 def advance_agent_rollouts(*, now: datetime) -> float:
-    """All that run, in all projects. Seconds for which there is none."""
+    """Advance all running roll-outs, in all projects. Returns the seconds until one may become due."""
     running = list(AgentRollout.objects.filter(state=State.RUNNING).values_list("pk", flat=True))
     for key in running:
         with transaction.atomic():
@@ -61,10 +61,10 @@ def _advance(rollout: AgentRollout, now: datetime) -> None:
     if why is not None:
         end(rollout, State.ROLLED_BACK, reason=why, now=now)
     elif not counted.total():
-        STEPS.explain(rollout, reasons.nobody(sum(left_out.values())))
+        STEPS.explain(rollout, reasons.no_device(sum(left_out.values())))
     elif phase.installed_at is None and phase.answered < phase.asked:
         _wait(rollout, phase, now)
-    elif not _has_held(rollout, counted, phase, now):
+    elif not _was_observed_long_enough(rollout, counted, phase, now):
         reason = reasons.watching(share=rollout.share(), asked=counted.total(), installed=counted["installed"])
         STEPS.explain(rollout, reason)
     elif rollout.phase + 1 < len(rollout.phases):
@@ -73,15 +73,15 @@ def _advance(rollout: AgentRollout, now: datetime) -> None:
         )
         begin_next_phase(rollout, reason=reason, now=now)
     else:
-        end(rollout, State.DONE, reason=reasons.held(installed=counted["installed"]), now=now)
+        end(rollout, State.DONE, reason=reasons.completed(installed=counted["installed"]), now=now)
 
 
 def _ask(rollout: AgentRollout, now: datetime) -> tuple[int, dict[str, int]]:
-    """Ask as many devices as the phase wants; how many can be asked in all, and how many others cannot, by code."""
+    """Ask as many devices as the phase wants; returns how many can be asked in all, and how many cannot, by code."""
     free: Counter[str] = Counter()
     left_out: Counter[str] = Counter()
     others = agents_not_asked(rollout)
-    for version, refuses, devices in alike(others):
+    for version, refuses, devices in count_by_release(others):
         code = refuses or _why_unfit(version, rollout.version)
         if code:
             left_out[code] += devices
@@ -111,7 +111,7 @@ def _ask_each(rollout: AgentRollout, chosen: Iterable[tuple[UUID, str]], now: da
 
 
 def _place(rollout: AgentRollout, device: UUID) -> bytes:
-    """Where a device stands in the order in which they are asked, which nobody can choose."""
+    """A device's place in the order in which devices are asked, which no device can influence."""
     return hashlib.sha256(rollout.pk.bytes + device.bytes).digest()
 
 
@@ -125,7 +125,7 @@ def _why_unfit(installed: str, version: str) -> str:
 
 
 def _failures(rollout: AgentRollout, now: datetime) -> tuple[int, str]:
-    """Devices that could not use it, went back by themselves, or have fallen silent with it; and why the first."""
+    """How many devices could not use it, went back by themselves, or fell silent with it; and the first's reason."""
     updates = rollout.updates.order_by("changed_at")
     refused = updates.filter(Q(state="failed") | Q(state="refused") & ~Q(reason_code__in=OWNERS))
     silent = _silent(updates, now)
@@ -135,13 +135,13 @@ def _failures(rollout: AgentRollout, now: datetime) -> tuple[int, str]:
 
 
 def _silent(updates: QuerySet[DeviceUpdate], now: datetime) -> QuerySet[DeviceUpdate]:
-    """Those that have it and do not check in any more when they are asked to."""
+    """Updates of devices that have installed it and no longer check in as they should."""
     present = present_devices(now=now).order_by().values("pk")
     return updates.filter(state="installed", device__state="enrolled").exclude(device__in=present)
 
 
 def _why_worse(rollout: AgentRollout) -> Reason | None:
-    """Whether devices fail more in rounds than they did; each is compared with itself."""
+    """Why devices do worse in rounds than before, each compared with itself; None: they do not."""
     parts = rollout.updates.filter(state="installed", device__assignments__isnull=False)
     is_failure = Q(device__assignments__state__in=("dropped", "rejected"))
     is_end = is_failure | Q(device__assignments__state="delivered")
@@ -163,15 +163,15 @@ def _why_worse(rollout: AgentRollout) -> Reason | None:
 
 
 class Phase(NamedTuple):
-    """How the devices stand that were asked in the present phase."""
+    """The state of the devices that were asked in the current phase."""
 
     asked: int
     answered: int
-    """Those that have it, have refused it, or went back."""
+    """Devices that have installed it, have refused it, or went back."""
     absent: int
-    """Of the others, those that do not check in now."""
+    """Of the others, devices that do not check in now."""
     installed_at: datetime | None
-    """When the first of them had it; None: none has."""
+    """When the first of them installed it; None: none has."""
 
 
 def _phase_of(rollout: AgentRollout, now: datetime) -> Phase:
@@ -180,14 +180,14 @@ def _phase_of(rollout: AgentRollout, now: datetime) -> Phase:
     counted = own.aggregate(
         asked=Count("pk", filter=is_open | ~Q(state__in=DeviceUpdate.OPEN)),
         answered=Count("pk", filter=~Q(state__in=DeviceUpdate.OPEN)),
-        absent=Count("pk", filter=is_open & ~is_there(now, of="device__")),
+        absent=Count("pk", filter=is_open & ~is_on_time(now, of="device__")),
         installed_at=Min("installed_at", filter=Q(state="installed")),
     )
     return Phase(**counted)
 
 
 def _wait(rollout: AgentRollout, phase: Phase, now: datetime) -> None:
-    """None of the phase's devices has it yet: others, of phases before, say nothing of these."""
+    """Wait while none of the phase's devices has it yet: devices of earlier phases say nothing about these."""
     who = reasons.who_answered(rollout.share(), asked=phase.asked, answered=phase.answered, absent=phase.absent)
     if now >= rollout.phase_since + timedelta(seconds=rollout.absent_s):
         STEPS.take(rollout, State.PAUSED, reason=reasons.gave_up(who, since=rollout.phase_since))
@@ -202,7 +202,7 @@ def begin_next_phase(rollout: AgentRollout, *, reason: Reason, now: datetime) ->
     STEPS.take(rollout, State.RUNNING, reason=reason, phase=rollout.phase + 1, phase_since=now)
 
 
-def _has_held(rollout: AgentRollout, counted: Counter[str], phase: Phase, now: datetime) -> bool:
-    """Whether the phase has been watched long enough since somebody of it has the release."""
+def _was_observed_long_enough(rollout: AgentRollout, counted: Counter[str], phase: Phase, now: datetime) -> bool:
+    """Whether the phase has been observed long enough since its first device installed the release."""
     since = max(rollout.phase_since, phase.installed_at or rollout.phase_since)
     return counted["installed"] > 0 and now >= since + timedelta(seconds=rollout.hold_s)

@@ -1,4 +1,4 @@
-"""The answer to devices that tell how an update of their agent went."""
+"""The answer to devices that report on an update of their agent."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from coterie_wire.updating import ReportUpdate
 
 
 def report_update(device: Device, message: ReportUpdate, now: datetime) -> Done:
-    """Keep how it went."""
+    """Store the device's report."""
     reporting.record_update(device=device, report=message, now=now)
     return Done()
 

@@ -1,4 +1,4 @@
-"""A release of the agent on its way to devices, and each device's part in that."""
+"""Roll-outs of agent releases, and each device's part in them."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from coterie.core.separation import ProjectRoot, Separated
 from coterie.fleet.models import Device
 
 ABSENT_S = 7 * 86_400.0
-"""Seconds for which a phase waits where nothing else is said."""
+"""The default number of seconds for which a phase waits."""
 
 
 class AgentRollout(Stateful, ProjectRoot):
@@ -21,42 +21,42 @@ class AgentRollout(Stateful, ProjectRoot):
 
         RUNNING = "running"
         PAUSED = "paused"
-        """No further device is asked, and what was asked and has not begun waits; by an operator, or for absence."""
+        """No further device is asked, and those that have not begun wait: by an operator, or as many are absent."""
         DONE = "done"
-        """All of them were asked, and it has held in the last phase."""
+        """All devices were asked, and the last phase succeeded."""
         ROLLED_BACK = "rolled_back"
         """Devices go back to the agent that they had before."""
         STOPPED = "stopped"
-        """By an operator: nobody else is asked, and who has it keeps it."""
+        """By an operator: no other device is asked, and those that have it keep it."""
 
     ACTIVE = ("running", "paused")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     version = models.CharField(max_length=40)
-    """Of the agent."""
+    """Of the agent release."""
     tag = models.CharField(max_length=50, blank=True)
     """Whose devices; blank: all of the project's."""
     device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
-    """The only one, where it is for one."""
+    """The only device that it is for; null: it is for all with the tag."""
     phases = models.JSONField()
     """Shares of the devices, ascending; the last is what it ends with."""
     phase = models.PositiveSmallIntegerField(default=0)
-    """Place of the present share in `phases`."""
+    """Index of the current share in `phases`."""
     hold_s = models.FloatField()
-    """Seconds for which a phase is watched before the next."""
+    """Seconds for which a phase is observed before the next."""
     probation_s = models.FloatField()
     """Seconds within which the new agent must check in on a device."""
     absent_s = models.FloatField(default=ABSENT_S, db_default=ABSENT_S)
     """Seconds for which a phase waits for the first of its devices to have it, before the roll-out is paused."""
     most_failures = models.FloatField()
-    """Share of the devices that have tried it whose failures are borne."""
+    """Share of the devices that have tried it which may fail."""
     state = models.CharField(max_length=12, choices=State.choices, default=State.RUNNING)
     created_at = models.DateTimeField()
     phase_since = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     figures = models.JSONField(default=dict, blank=True)
-    """How many devices are where, by state; ``devices`` could be asked; by code why others cannot, ``left_out``; of the
-    present phase ``phase_devices``, ``phase_answered`` and ``phase_absent``."""
+    """Number of devices by state; ``devices``: how many can be asked; ``left_out``: why others cannot, by code; of the
+    current phase ``phase_devices``, ``phase_answered`` and ``phase_absent``."""
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -74,7 +74,7 @@ class AgentRollout(Stateful, ProjectRoot):
         return f"agent {self.version}"
 
     def share(self) -> float:
-        """Of the devices, how many are asked in the present phase."""
+        """The share of the devices that is asked in the current phase."""
         return float(self.phases[self.phase])
 
 
@@ -88,14 +88,14 @@ class DeviceUpdate(Stateful, Separated):
 
         ASKED = "asked"
         WAITING = "waiting"
-        """For its owner's word or hours, or for a round to end."""
+        """It waits for its owner's consent or hours, or for a round to end."""
         INSTALLED = "installed"
         REFUSED = "refused"
-        """It has installed nothing; the reason says why."""
+        """It has installed nothing; see the reason."""
         FAILED = "failed"
         """The device has gone back by itself."""
         RETURNED = "returned"
-        """It went back since the platform asked it to."""
+        """It went back because the platform asked it to."""
 
     OPEN = ("asked", "waiting")
 
@@ -103,7 +103,7 @@ class DeviceUpdate(Stateful, Separated):
     rollout = models.ForeignKey(AgentRollout, on_delete=models.CASCADE, related_name="updates")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="agent_updates")
     phase = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """In which it was asked."""
+    """The phase in which it was asked."""
     former = models.CharField(max_length=40)
     """Version of the agent that it had when it was asked."""
     state = models.CharField(max_length=12, choices=State.choices, default=State.ASKED)

@@ -18,7 +18,7 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 def stopped(why: str) -> Reason:
-    """Nobody else is asked."""
+    """No other device is asked."""
     return because("agent_rollouts.stopped", "an operator stopped it; devices that have it keep it", why)
 
 
@@ -33,38 +33,38 @@ def withdrawn(why: str) -> Reason:
 
 
 def watching(*, share: float, asked: int, installed: int) -> Reason:
-    """The phase goes on."""
+    """The phase is being observed."""
     return Reason("agent_rollouts.watching", f"{installed} of {asked} devices that were asked have it ({share:.0%})")
 
 
 def who_answered(share: float, *, asked: int, answered: int, absent: int) -> str:
-    """How the devices of a phase stand, none of which has it, for its reason."""
+    """The state of the devices of a phase none of which has installed it, as part of a reason."""
     sentence = f"none of the {asked} devices of this phase ({share:.0%}) has it"
     return f"{sentence}, {answered} have answered, {absent} {are(absent)} absent"
 
 
 def unanswered(who: str, *, since: datetime) -> Reason:
-    """It waits for absent devices."""
+    """The phase waits for absent devices."""
     return Reason("agent_rollouts.unanswered", f"{who}; it waits for them since {moment(since)}")
 
 
 def gave_up(who: str, *, since: datetime) -> Reason:
-    """It has waited for the phase's devices for as long as it should."""
+    """The phase has waited for its devices for the longest time."""
     return Reason("agent_rollouts.gave_up", f"it has paused by itself: {who} since {moment(since)}")
 
 
-def went_on(why: str) -> Reason:
-    """An operator has it go on."""
+def continued(why: str) -> Reason:
+    """An operator continues it."""
     return because("agent_rollouts.went_on", "an operator had it go on without waiting for the phase", why)
 
 
-def nobody(left_out: int) -> Reason:
+def no_device(left_out: int) -> Reason:
     """No device can be asked."""
     return Reason("agent_rollouts.nobody", f"no device can be asked; {left_out} take no updates or have it already")
 
 
-def held(*, installed: int) -> Reason:
-    """It is done."""
+def completed(*, installed: int) -> Reason:
+    """The roll-out is complete."""
     return Reason("agent_rollouts.held", f"{installed} devices have it, and it has held")
 
 
@@ -74,6 +74,6 @@ def failing(*, failures: int, tried: int, example: str) -> Reason:
 
 
 def worse(*, before: float, after: float) -> Reason:
-    """Devices take part worse than they did."""
+    """Devices do worse in rounds than before."""
     sentence = f"{after:.0%} of the rounds of its devices fail, {before:.0%} of them did before"
     return Reason("agent_rollouts.worse", sentence)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.agent_rollouts.operator_api import LeftOutSerializer, left_out_of
-from coterie.fleet.agents import agents_of, alike
+from coterie.fleet.agents import agents_of, count_by_release
 from coterie.releases.served import published_metadata
 from coterie_wire.updating import parts_of
 
@@ -44,7 +44,7 @@ class AgentVersionsView(APIView):
         asked.is_valid(raise_exception=True)
         taking: Counter[str] = Counter()
         refusing: dict[str, dict[str, int]] = {}
-        for version, refuses, devices in alike(agents_of(asked.validated_data["tag"])):
+        for version, refuses, devices in count_by_release(agents_of(asked.validated_data["tag"])):
             codes = refusing.setdefault(version, {})
             if refuses:
                 codes[refuses] = devices

@@ -1,4 +1,4 @@
-"""Takes in how updates of agents went."""
+"""Records devices' reports on updates of their agents."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,7 +20,7 @@ STATES: dict[UpdateOutcome, DeviceUpdate.State] = {
 
 
 def record_update(*, device: Device, report: ReportUpdate, now: datetime) -> None:
-    """Keep what the device tells. Raises UnknownUpdate."""
+    """Store what the device reports. Raises UnknownUpdate."""
     found = DeviceUpdate.objects.filter(device=device)
     try:
         update = found.select_related("rollout").get(pk=UUID(report.update))

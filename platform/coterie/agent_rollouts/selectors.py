@@ -1,4 +1,4 @@
-"""What is known of roll-outs of the agent."""
+"""Queries on roll-outs of the agent."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -13,14 +13,14 @@ from coterie_wire.updating import AgentUpdate
 State = AgentRollout.State
 
 
-def tells_of_updates(device: Device) -> bool:
-    """Whether its agent knows how others take its place."""
+def supports_updates(device: Device) -> bool:
+    """Whether its agent can be updated."""
     return device.capabilities.get("updates") is not None
 
 
 def updates_of(devices: Sequence[Device]) -> Mapping[UUID, AgentUpdate]:
-    """By device, what it is to do about its agent now; one query, and none where no device knows how."""
-    able = [device for device in devices if tells_of_updates(device)]
+    """By device, the update of its agent that it should make now; one query, and none where no agent can be updated."""
+    able = [device for device in devices if supports_updates(device)]
     if not able:
         return {}
     asked = DeviceUpdate.objects.filter(device__in=able, state__in=(*DeviceUpdate.OPEN, DeviceUpdate.State.INSTALLED))

@@ -1,4 +1,4 @@
-"""What operators decide about roll-outs of the agent."""
+"""Operators' decisions about roll-outs of the agent."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -69,7 +69,7 @@ def start_agent_rollout(
 
 @audited("agent_rollouts.pause_agent_rollout", subject="rollout")
 def pause_agent_rollout(*, rollout: AgentRollout, why: str = "") -> None:
-    """Ask no further device until it is resumed; `why` stands in its reason. Raises AgentRolloutEnded."""
+    """Ask no further device until it is resumed; `why` becomes part of its reason. Raises AgentRolloutEnded."""
     _check_active(rollout)
     if rollout.state == State.RUNNING:
         STEPS.take(rollout, State.PAUSED, reason=reasons.paused(why))
@@ -77,7 +77,7 @@ def pause_agent_rollout(*, rollout: AgentRollout, why: str = "") -> None:
 
 @audited("agent_rollouts.resume_agent_rollout", subject="rollout")
 def resume_agent_rollout(*, rollout: AgentRollout, now: datetime) -> None:
-    """Go on; the phase is watched anew. Raises AgentRolloutEnded."""
+    """Resume it; the phase is observed from the start again. Raises AgentRolloutEnded."""
     _check_active(rollout)
     if rollout.state == State.PAUSED:
         STEPS.take(rollout, State.RUNNING, reason=None, phase_since=now)
@@ -85,26 +85,26 @@ def resume_agent_rollout(*, rollout: AgentRollout, now: datetime) -> None:
 
 @audited("agent_rollouts.pass_phase", subject="rollout")
 def pass_phase(*, rollout: AgentRollout, why: str = "", now: datetime) -> None:
-    """Begin the next phase, whatever the present one has told; also of one that is paused.
+    """Begin the next phase, whatever the current one has shown, even if the roll-out is paused.
 
     Raises AgentRolloutEnded or LastPhase.
     """
     _check_active(rollout)
     if rollout.phase + 1 >= len(rollout.phases):
         raise LastPhase(version=rollout.version)
-    begin_next_phase(rollout, reason=reasons.went_on(why), now=now)
+    begin_next_phase(rollout, reason=reasons.continued(why), now=now)
 
 
 @audited("agent_rollouts.stop_agent_rollout", subject="rollout")
 def stop_agent_rollout(*, rollout: AgentRollout, why: str = "", now: datetime) -> None:
-    """Ask nobody else; devices that have it keep it. Raises AgentRolloutEnded."""
+    """Ask no other device; devices that have it keep it. Raises AgentRolloutEnded."""
     _check_active(rollout)
     end(rollout, State.STOPPED, reason=reasons.stopped(why), now=now)
 
 
 @audited("agent_rollouts.roll_back_agent_rollout", subject="rollout")
 def roll_back_agent_rollout(*, rollout: AgentRollout, why: str = "", now: datetime) -> None:
-    """Have devices go back to the agent before. Raises AgentRolloutEnded."""
+    """Have devices return to their former agent. Raises AgentRolloutEnded."""
     _check_active(rollout)
     end(rollout, State.ROLLED_BACK, reason=reasons.withdrawn(why), now=now)
 

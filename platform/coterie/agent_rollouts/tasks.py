@@ -8,5 +8,5 @@ from coterie.agent_rollouts import advancing
 
 @shared_task(name="coterie.agent_rollouts.tasks.advance")
 def advance() -> float:
-    """Ask further devices, go on or roll back; runs every few seconds."""
+    """Ask further devices, begin next phases or roll back; runs every few seconds."""
     return advancing.advance_agent_rollouts(now=timezone.now())

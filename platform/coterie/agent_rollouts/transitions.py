@@ -22,7 +22,7 @@ STEPS = Steps(
 
 
 def end(rollout: AgentRollout, to: State, *, reason: Reason, now: datetime) -> bool:
-    """End it, and wake the devices that it concerns; False if it has ended meanwhile."""
+    """End it, and wake the devices concerned; False if it has ended meanwhile."""
     if not STEPS.take(rollout, to, reason=reason, ended_at=now):
         return False
     concerned = rollout.updates.filter(state__in=(*DeviceUpdate.OPEN, DeviceUpdate.State.INSTALLED))

@@ -9,7 +9,7 @@ from django.db.models import Max, QuerySet
 
 from coterie.alerts.models import Rule, Severity
 from coterie.federations.models import Federation
-from coterie.fleet.presence import is_there
+from coterie.fleet.presence import is_on_time
 from coterie.fleet.selectors import enrolled_devices
 from coterie.privacy.selectors import rounds_left
 from coterie.registry.models import Role
@@ -99,7 +99,7 @@ def _online(rule: Rule, situation: Situation) -> Iterator[Sighting]:
     federation = rule.federation
     devices = enrolled_devices(tag="" if federation is None else federation.device_tag).filter(project=rule.project_id)
     enrolled = devices.count()
-    present = devices.filter(is_there(situation.now)).count()
+    present = devices.filter(is_on_time(situation.now)).count()
     if enrolled and present / enrolled >= _threshold(rule):
         return
     whose = "the fleet" if federation is None else federation.name

@@ -1,4 +1,4 @@
-"""The alliances' tables in Django's admin, to look at; changes go through services, which record them."""
+"""The alliances' tables in Django's admin, read-only; changes go through services, which record them."""
 
 from django.contrib import admin
 

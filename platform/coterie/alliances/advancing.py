@@ -1,4 +1,4 @@
-"""Says why an alliance waits, and ends those that cannot go on."""
+"""Records why alliances wait, and ends those that cannot continue."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,16 +17,16 @@ AWAY_AFTER = timedelta(seconds=30)
 
 
 def sweep(*, now: datetime) -> float:
-    """Look at all that have not ended. Seconds for which there is none."""
+    """Check all alliances that have not ended. Returns seconds until the next check."""
     active = list(active_alliances().values_list("pk", flat=True))
     for key in active:
-        look_at(alliance_id=key, now=now)
+        check_alliance(alliance_id=key, now=now)
     return 0.0 if active else LONGEST_S
 
 
 @transaction.atomic
-def look_at(*, alliance_id: UUID, now: datetime) -> None:
-    """Say how far it is, or who is away; end it where a device has left."""
+def check_alliance(*, alliance_id: UUID, now: datetime) -> None:
+    """Record its progress, or which party is away; end it where a device has left."""
     alliance = Alliance.objects.select_for_update(no_key=True).filter(pk=alliance_id, state__in=Alliance.ACTIVE).first()
     if alliance is None:
         return

@@ -1,4 +1,4 @@
-"""An alliance of two devices, what is known of either, and the sealed letters that one has not taken yet.
+"""An alliance of two devices, their parts in it, and the sealed letters that one of them has not fetched yet.
 
 An alliance goes waiting → working → finished or failed; an operator may cancel it before. Every step is one
 compare-and-set on its row.
@@ -27,7 +27,7 @@ class Alliance(Stateful, ProjectRoot):
         WORKING = "working"
         FINISHED = "finished"
         FAILED = "failed"
-        """A party has said that it cannot go on, or has left."""
+        """A party has reported that it cannot continue, or has left."""
         CANCELLED = "cancelled"
 
     ACTIVE = ("waiting", "working")
@@ -51,7 +51,7 @@ class Alliance(Stateful, ProjectRoot):
     alone = models.FloatField(null=True, blank=True)
     """Accuracy on the same people of the half with the labels, taught without the other party."""
     history = models.JSONField(null=True, blank=True)
-    """``[epoch, loss, accuracy]`` of each epoch that was told of, in their order; None: none was."""
+    """``[epoch, loss, accuracy]`` of each reported epoch, in order; None: none was."""
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -69,15 +69,15 @@ class Alliance(Stateful, ProjectRoot):
         return self.name
 
     def take_figures(self, figures: AllianceFigures) -> bool:
-        """What a party tells; either knows a part of it. Whether anything has changed."""
+        """Apply the figures that a party reports; each party has a part of them. Whether anything has changed."""
         before = (self.common, self.epoch, self.loss, self.accuracy, self.alone)
         self.common, self.epoch = max(self.common, figures.common), max(self.epoch, figures.epoch)
         if figures.alone is not None:
             self.alone = figures.alone
         if figures.loss is not None:
-            told = self.history or []
-            if not told or told[-1][0] < figures.epoch:
-                self.history = [*told, [figures.epoch, figures.loss, figures.accuracy]]
+            history = self.history or []
+            if not history or history[-1][0] < figures.epoch:
+                self.history = [*history, [figures.epoch, figures.loss, figures.accuracy]]
             self.loss, self.accuracy = figures.loss, figures.accuracy
         return before != (self.common, self.epoch, self.loss, self.accuracy, self.alone)
 
@@ -97,7 +97,7 @@ class Party(Separated):
     role = models.CharField(max_length=8, choices=Role.choices)
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="alliance_parties")
     version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="alliance_parties")
-    """What its half begins with."""
+    """The version with which its half begins."""
     key = models.BinaryField(null=True, blank=True)
     """Public, 32 bytes; None: its owner has not agreed yet."""
     partner = models.BinaryField(null=True, blank=True)
@@ -108,10 +108,10 @@ class Party(Separated):
     seen_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     sent = models.PositiveIntegerField(default=0)
-    """Letters that it has handed in."""
+    """Number of letters that it has submitted."""
     sent_bytes = models.PositiveBigIntegerField(default=0)
     taken = models.PositiveIntegerField(default=0)
-    """Letters of the other party that it has taken, for good."""
+    """Number of letters of the other party that it has fetched and confirmed."""
 
     class Meta:
         ordering = ["alliance", "role"]
@@ -125,12 +125,12 @@ class Party(Separated):
 
 
 class Letter(Separated):
-    """A sealed letter that the other party has not taken yet."""
+    """A sealed letter that the other party has not fetched yet."""
 
     project_path = "party__alliance__project"
 
     party = models.ForeignKey(Party, on_delete=models.CASCADE, related_name="letters")
-    """Who has written it."""
+    """The party that wrote it."""
     number = models.PositiveIntegerField()
     content = models.BinaryField()
 

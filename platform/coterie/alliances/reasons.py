@@ -15,23 +15,23 @@ def needs_consent(names: Sequence[str]) -> Reason:
 
 
 def aligning() -> Reason:
-    """They find the people whom both know."""
+    """The parties align the people whom both know."""
     return Reason("alliances.aligning", "the parties find out which people both know")
 
 
 def training(figures: AllianceFigures, *, epochs: int) -> Reason:
-    """They train."""
+    """The parties train."""
     sentence = f"{figures.epoch} of {epochs} epochs, on people whom both know, who are {figures.common}"
     return Reason("alliances.training", sentence)
 
 
 def partner_away(name: str, *, seconds: float) -> Reason:
-    """Vertical learning goes on with both alone."""
+    """A party is away; vertical learning needs both."""
     return Reason("alliances.partner_away", f"{name} has said nothing for {seconds:.0f} seconds, and both are needed")
 
 
 def finished(accuracy: float | None, *, common: int) -> Reason:
-    """It ended well."""
+    """The alliance has finished."""
     how = "" if accuracy is None else f"accuracy {accuracy:.2%} on people held out; "
     return Reason("alliances.trained", f"{how}{common} people are known to both")
 
@@ -41,6 +41,6 @@ def party_left(name: str) -> Reason:
     return Reason("alliances.party_left", f"{name} is no device of this platform any more")
 
 
-def told_by(name: str, reason: Reason) -> Reason:
-    """What a party says why it cannot go on."""
+def reported_by(name: str, reason: Reason) -> Reason:
+    """The reason that a party reports why it cannot continue."""
     return Reason(reason.code, f"{name}: {reason.sentence}"[:400])

@@ -1,4 +1,4 @@
-"""What parties do: agree, hand in letters, take those of the other, and end."""
+"""The actions of parties: agree, submit letters, fetch those of the other, and end."""
 
 from datetime import datetime
 from typing import cast
@@ -19,13 +19,13 @@ from coterie_wire.alliances import Alliance as AllianceMessage
 
 State = Alliance.State
 MOST_WAITING = 64
-"""Letters of one party that wait for the other."""
+"""Most letters of one party that wait for the other."""
 
 
 @transaction.atomic
 def join_alliance(*, device: Device, message: JoinAlliance, now: datetime) -> AllianceMessage:
     """Record that the owner has agreed; again, it changes nothing. Raises UnknownAlliance or OtherKey."""
-    alliance, party, other = _held(device, message.alliance)
+    alliance, party, other = _locked(device, message.alliance)
     if party.key is None and alliance.state == State.WAITING:
         if other.key is not None and (bytes(other.key), _bytes(other.partner)) != (message.partner, message.key):
             raise OtherKey
@@ -48,8 +48,8 @@ def join_alliance(*, device: Device, message: JoinAlliance, now: datetime) -> Al
 
 @transaction.atomic
 def exchange_letters(*, device: Device, message: ExchangeLetters, now: datetime) -> LettersNews:
-    """Keep the party's letters, drop what it has taken, and give what is there for it. Raises UnknownAlliance."""
-    alliance, party, other = _held(device, message.alliance)
+    """Store the party's letters, delete those it has fetched, and return waiting ones. Raises UnknownAlliance."""
+    alliance, party, other = _locked(device, message.alliance)
     if alliance.state != State.WORKING:
         if alliance.state == State.WAITING and message.ended == "failed":
             _fail(alliance, party, message, now)
@@ -57,7 +57,7 @@ def exchange_letters(*, device: Device, message: ExchangeLetters, now: datetime)
     party.seen_at = now
     party.taken = max(party.taken, message.received)
     Letter.objects.filter(party=other, number__lt=party.taken).delete()
-    # What the other party has taken is not wanted again, also where the platform has gone back to a backup.
+    # What the other party has fetched is not stored again, even after the platform was restored from a backup.
     party.sent = max(party.sent, other.taken)
     for number, content in enumerate(message.letters, start=message.first):
         if number == party.sent and number < other.taken + MOST_WAITING:
@@ -79,8 +79,8 @@ def exchange_letters(*, device: Device, message: ExchangeLetters, now: datetime)
     return _news(alliance, party, other, received=message.received)
 
 
-def _held(device: Device, key: str) -> tuple[Alliance, Party, Party]:
-    """The alliance, whose row is held until the transaction ends, the device's party, and the other one."""
+def _locked(device: Device, key: str) -> tuple[Alliance, Party, Party]:
+    """The alliance, its row locked until the transaction ends, the device's party, and the other one."""
     found = party_of(device, key)
     alliance = Alliance.objects.select_for_update(no_key=True).get(pk=found.alliance_id)
     parties = list(Party.objects.filter(alliance=alliance).select_related("device"))
@@ -106,7 +106,7 @@ def _news(alliance: Alliance, party: Party, other: Party, *, received: int | Non
 
 def _fail(alliance: Alliance, party: Party, message: ExchangeLetters, now: datetime) -> None:
     assert message.reason is not None, "who fails says why"
-    end(alliance, State.FAILED, reason=reasons.told_by(party.device.name, message.reason), now=now)
+    end(alliance, State.FAILED, reason=reasons.reported_by(party.device.name, message.reason), now=now)
 
 
 def _bytes(value: bytes | memoryview | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What operators decide about alliances: begin one, or stop it."""
+"""Operators' decisions about alliances: begin one, or stop it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -68,7 +68,7 @@ def begin_alliance(
 
 @audited("alliances.cancel_alliance", subject="alliance")
 def cancel_alliance(*, alliance: Alliance, now: datetime) -> None:
-    """Stop it; the parties find out when they next ask. Raises HasEnded."""
+    """Stop it; the parties are told at their next request. Raises HasEnded."""
     held = Alliance.objects.select_for_update(no_key=True).get(pk=alliance.pk)
     if held.state not in Alliance.ACTIVE:
         raise AllianceHasEnded(alliance=str(held.pk), state=held.state)

@@ -8,5 +8,5 @@ from coterie.alliances import advancing
 
 @shared_task(name="coterie.alliances.tasks.sweep")
 def sweep() -> float:
-    """Say why they wait; runs all the time."""
+    """Check the alliances; runs all the time."""
     return advancing.sweep(now=timezone.now())

@@ -1,4 +1,4 @@
-"""The steps of an alliance, each a compare-and-set on its row: of all who try, one succeeds."""
+"""The steps of an alliance, each a compare-and-set on its row: of all workers that try, one succeeds."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ STEPS = Steps(
 
 
 def end(alliance: Alliance, to: State, *, reason: Reason, now: datetime) -> bool:
-    """End it, and drop the letters that nobody will take; False if it has ended meanwhile."""
+    """End it, and delete its letters; False if it has ended meanwhile."""
     if not STEPS.take(alliance, to, reason=reason, ended_at=now):
         return False
     Letter.objects.filter(party__alliance=alliance).delete()

@@ -23,7 +23,7 @@ from coterie.cloud_training.services import add_job
 from coterie.registry.errors import VersionRemoved
 from coterie.registry.models import Blob, Dataset, Metric, ModelPair, ModelVersion, Role, Variant
 from coterie.registry.selectors import champion
-from coterie.registry.services import accept_pair, keep_file, publish_version, record_variant
+from coterie.registry.services import accept_pair, publish_version, record_variant, store_file
 from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
@@ -59,14 +59,14 @@ def preflight_arguments(job: TrainingJob, directory: Path, now: datetime) -> Pre
 
 def accept(job: TrainingJob, arguments: PreflightArguments, result: PreflightResult, now: datetime) -> Finish:
     """Mark the pair as ready."""
-    train_step = keep_file(path=Path(arguments.train_step), now=now)
-    predict = keep_file(path=Path(arguments.predict), now=now)
-    initial_parameters = keep_file(path=Path(arguments.parameters), now=now)
+    train_step = store_file(path=Path(arguments.train_step), now=now)
+    predict = store_file(path=Path(arguments.predict), now=now)
+    initial_parameters = store_file(path=Path(arguments.parameters), now=now)
     assert arguments.teacher is not None
-    teacher = keep_file(path=Path(arguments.teacher), now=now) if result.teacher else None
-    frozen = None if result.frozen is None else keep_file(path=Path(arguments.frozen), now=now)
+    teacher = store_file(path=Path(arguments.teacher), now=now) if result.teacher else None
+    frozen = None if result.frozen is None else store_file(path=Path(arguments.frozen), now=now)
     assert arguments.cloud_parameters is not None
-    cloud = keep_file(path=Path(arguments.cloud_parameters), now=now) if result.cloud_parameters else None
+    cloud = store_file(path=Path(arguments.cloud_parameters), now=now) if result.cloud_parameters else None
     return lambda at: accept_pair(
         pair=job.pair,
         spec=result.model,
@@ -106,7 +106,7 @@ def bootstrap_arguments(job: TrainingJob, directory: Path, now: datetime) -> Boo
 
 def publish_cloud(job: TrainingJob, arguments: BootstrapArguments, result: BootstrapResult, now: datetime) -> Finish:
     """Publish a new version of the cloud model; the device model is distilled from it next."""
-    parameters = keep_file(path=Path(arguments.output), now=now)
+    parameters = store_file(path=Path(arguments.output), now=now)
 
     def finish(now: datetime) -> None:
         publish_version(
@@ -174,7 +174,7 @@ def distill_arguments(job: TrainingJob, directory: Path, now: datetime) -> Disti
 
 def publish_device(job: TrainingJob, arguments: DistillArguments, result: DistillResult, now: datetime) -> Finish:
     """Publish a new version of the device model."""
-    parameters = keep_file(path=Path(arguments.output), now=now)
+    parameters = store_file(path=Path(arguments.output), now=now)
 
     def finish(now: datetime) -> None:
         publish_version(
@@ -219,7 +219,7 @@ def keep_variant(job: TrainingJob, arguments: QuantiseArguments, result: Quantis
     """Store the version's int8 form, or why it has none."""
     version = job.version
     assert version is not None
-    graph = None if result.graph is None else keep_file(path=Path(arguments.output), now=now)
+    graph = None if result.graph is None else store_file(path=Path(arguments.output), now=now)
 
     def finish(now: datetime) -> None:
         record_variant(

@@ -22,7 +22,7 @@ from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
 from coterie.core.scheduler_heartbeat import NO_WORKER, is_late, no_worker
 from coterie.fleet.authority import present_authority
-from coterie.fleet.certificates import certified
+from coterie.fleet.certificates import has_certificate
 from coterie.fleet.selectors import enrolled_devices
 from coterie.registry.models import Blob
 from coterie.storage.interface import store_of
@@ -173,7 +173,7 @@ def _certificates() -> Told:
     if settings.TLS_CERTIFICATE is None and not settings.TRUSTED_PROXIES:
         yield "wrong", "nobody can show one: COTERIE_TRUSTED_PROXIES is empty, and COTERIE_TLS_CERTIFICATE is not set"
     enrolled = enrolled_devices()
-    without = enrolled.exclude(certified()).count()
+    without = enrolled.exclude(has_certificate()).count()
     ended = enrolled.filter(certificate_until__lte=now).count()
     if not without and not ended:
         yield "fine", "every enrolled device has one"

@@ -1,4 +1,4 @@
-"""Requests for logs in Django's admin, to look at; changes go through services, which record them."""
+"""Requests for logs in Django's admin, read-only; changes go through services, which record them."""
 
 from django.contrib import admin
 

@@ -12,13 +12,13 @@ from coterie_wire.messages import Done
 
 def report_log(device: Device, message: ReportLog, now: datetime) -> Done:
     """Keep what the owner says."""
-    reporting.record_word(device=device, report=message, now=now)
+    reporting.record_decision(device=device, report=message, now=now)
     return Done()
 
 
 def deliver_log(device: Device, message: DeliverLog, now: datetime) -> Done:
     """Keep the lines."""
-    reporting.take_lines(device=device, delivery=message, now=now)
+    reporting.store_lines(device=device, delivery=message, now=now)
     return Done()
 
 

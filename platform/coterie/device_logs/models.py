@@ -16,7 +16,7 @@ from coterie_wire.device_log import LONGEST_HOURS, MAX_TEXT, MAX_WHY
 
 
 class DeviceLog(Stateful, Separated):
-    """A device's log of some hours, asked for by an operator."""
+    """An operator's request for a device's log of some hours."""
 
     project_path = "device__project"
 
@@ -30,7 +30,7 @@ class DeviceLog(Stateful, Separated):
         REFUSED = "refused"
         DELIVERED = "delivered"
         EXPIRED = "expired"
-        """Nobody has answered in time, or the device is no longer in the fleet."""
+        """The request was not answered in time, or the device is no longer in the fleet."""
         CANCELLED = "cancelled"
 
     OPEN = ("asked", "allowed")
@@ -38,9 +38,9 @@ class DeviceLog(Stateful, Separated):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="logs")
     hours = models.PositiveSmallIntegerField()
-    """The last so many, before the device sends them."""
+    """The number of hours before the delivery."""
     why = models.CharField(max_length=MAX_WHY, blank=True)
-    """What it is wanted for; the device's owner reads it."""
+    """What it is needed for; the device's owner reads it."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()
@@ -52,7 +52,7 @@ class DeviceLog(Stateful, Separated):
     left_out = models.PositiveBigIntegerField(default=0)
     """Older lines of those hours that the device has left out, as a delivery is bounded."""
     size_bytes = models.PositiveIntegerField(default=0)
-    """Of the lines that came, as JSON."""
+    """Size of the lines that came, as JSON."""
     keep_until = models.DateTimeField(null=True, blank=True)
     """When the lines that came are removed."""
 

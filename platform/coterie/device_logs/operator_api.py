@@ -94,7 +94,7 @@ class DeviceLogViewSet(ListedViewSet[DeviceLog]):
         """Ask a device for its log of the last hours; its owner decides."""
         wanted = AskForLogSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        log = services.ask_for_log(**wanted.validated_data, now=timezone.now())
+        log = services.request_log(**wanted.validated_data, now=timezone.now())
         return Response(DeviceLogSerializer(log).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses=DeviceLogSerializer)

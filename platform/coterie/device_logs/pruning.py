@@ -1,4 +1,4 @@
-"""Requests for logs that brought none may go; those that did are receipts of devices' owners."""
+"""Old requests for logs that brought none are deleted; the others are receipts of devices' owners."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from coterie.device_logs.models import DeviceLog
 
 
 def old_logs(before: datetime) -> QuerySet[DeviceLog]:
-    """Those that ended by then."""
+    """Requests without lines that ended before `before`."""
     return DeviceLog.objects.filter(ended_at__lt=before).exclude(state=DeviceLog.State.DELIVERED)
 
 

@@ -10,7 +10,7 @@ TOO_OLD = Reason("device_logs.too_old", "its agent is of a release that does not
 
 
 def delivered(*, lines: int, left_out: int) -> Reason:
-    """It has come."""
+    """The log was delivered."""
     sentence = f"{lines} lines came"
     if left_out:
         sentence += f", the newest; {left_out} older ones are more than a delivery holds"

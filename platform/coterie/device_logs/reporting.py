@@ -1,4 +1,4 @@
-"""Takes in what devices' owners say to requests for logs, and the lines that devices send."""
+"""Records owners' decisions on requests for logs, and the lines that devices send."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,8 +16,8 @@ from coterie.fleet.models import Device
 from coterie_wire.device_log import DeliverLog, ReportLog
 
 
-def record_word(*, device: Device, report: ReportLog, now: datetime) -> None:
-    """Keep what a device says; what comes after the end is passed over. Raises UnknownLog."""
+def record_decision(*, device: Device, report: ReportLog, now: datetime) -> None:
+    """Record the owner's decision; reports after the end are ignored. Raises UnknownLog."""
     log = _log_of(device, report.request)
     if log.state != State.ASKED:
         return
@@ -30,8 +30,8 @@ def record_word(*, device: Device, report: ReportLog, now: datetime) -> None:
 
 
 @transaction.atomic
-def take_lines(*, device: Device, delivery: DeliverLog, now: datetime) -> None:
-    """Keep the lines of a log that its owner allows; the first delivery stands. Raises UnknownLog or NotAllowed."""
+def store_lines(*, device: Device, delivery: DeliverLog, now: datetime) -> None:
+    """Store the lines of a log that its owner allows; the first delivery counts. Raises UnknownLog or NotAllowed."""
     log = _log_of(device, delivery.request)
     if log.state == State.DELIVERED:
         return

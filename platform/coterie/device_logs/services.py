@@ -1,4 +1,4 @@
-"""What operators decide about devices' logs: ask for one, or ask no longer."""
+"""Operators' decisions about devices' logs: request one, or cancel the request."""
 
 from datetime import datetime, timedelta
 
@@ -13,11 +13,11 @@ from coterie.device_logs.transitions import STEPS, State
 from coterie.fleet.models import Device
 
 WAIT = timedelta(days=7)
-"""For how long the device and its owner may take."""
+"""How long the device and its owner have to answer."""
 
 
 @audited("device_logs.ask_for_log")
-def ask_for_log(*, device: Device, hours: int, why: str, now: datetime) -> DeviceLog:
+def request_log(*, device: Device, hours: int, why: str, now: datetime) -> DeviceLog:
     """Ask a device for its log of the last `hours`; its owner decides, and reads `why`.
 
     Raises CannotSend or AlreadyAsked.
@@ -39,7 +39,7 @@ def ask_for_log(*, device: Device, hours: int, why: str, now: datetime) -> Devic
 
 @audited("device_logs.cancel_log", subject="log")
 def cancel_log(*, log: DeviceLog, now: datetime) -> None:
-    """Ask for it no longer; lines that come after that are not taken. Raises HasEnded."""
+    """Cancel the request; lines that arrive later are refused. Raises HasEnded."""
     if not STEPS.take_from_any(log, State.CANCELLED, reason=reasons.STOPPED, ended_at=now):
         raise LogHasEnded(log=str(log.pk), state=log.get_state_display().lower())
     wake_device(str(log.device_id))

@@ -1,4 +1,4 @@
-"""Ends requests that nobody answers, and removes lines whose time is over; any worker may do it at any time."""
+"""Ends unanswered requests, and deletes lines whose time is over; any worker may do it at any time."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ LINES_AT_ONCE = 5_000
 
 
 def sweep(*, now: datetime) -> None:
-    """Everything that is due."""
+    """Do everything that is due."""
     gone = ~Q(device__state=Device.State.ENROLLED)
     with transaction.atomic():
         STEPS.take_all(DeviceLog.objects.filter(gone), State.EXPIRED, reason=reasons.GONE, ended_at=now)

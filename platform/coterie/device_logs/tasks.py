@@ -8,5 +8,5 @@ from coterie.device_logs import sweeping
 
 @shared_task(name="coterie.device_logs.tasks.sweep")
 def sweep() -> None:
-    """End what nobody answers, and remove what is kept no longer."""
+    """End unanswered requests, and delete expired lines; runs periodically."""
     sweeping.sweep(now=timezone.now())

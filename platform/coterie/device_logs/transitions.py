@@ -1,4 +1,4 @@
-"""The steps of a request for a log, each a compare-and-set on its row: of all who try, one succeeds."""
+"""The steps of a request for a log, each a compare-and-set on its row: of all workers that try, one succeeds."""
 
 from coterie.core.durable import Steps
 from coterie.device_logs.models import DeviceLog

@@ -1,4 +1,4 @@
-"""The fleet's tables in Django's admin, to look at; changes go through the API, which checks them."""
+"""The fleet's tables in Django's admin, read-only; changes go through the API, which checks them."""
 
 from django.contrib import admin
 
@@ -29,7 +29,7 @@ class DeviceAdmin(ReadOnlyAdmin):
 
 @admin.register(Presence)
 class PresenceAdmin(ReadOnlyAdmin):
-    """When devices were last heard of."""
+    """When devices last checked in."""
 
     list_display = ["device", "seen_at", "until"]
 
@@ -52,41 +52,41 @@ class EnrolmentTokenAdmin(ReadOnlyAdmin):
 
 @admin.register(DeviceLatency)
 class DeviceLatencyAdmin(ReadOnlyAdmin):
-    """How quick devices are."""
+    """Latencies that devices reported."""
 
     list_display = ["device", "work", "form", "charging", "p50_s", "p99_s", "at"]
 
 
 @admin.register(Observation)
 class ObservationAdmin(ReadOnlyAdmin):
-    """What devices reported when something had changed."""
+    """Changed states that devices reported."""
 
     list_display = ["device", "at", "blocked_by", "held_version"]
 
 
 @admin.register(CredentialRenewal)
 class CredentialRenewalAdmin(ReadOnlyAdmin):
-    """Orders to take another credential."""
+    """Orders to renew credentials."""
 
     list_display = ["ordered_at", "tag", "leaked", "devices"]
 
 
 @admin.register(DeviceCertificate)
 class DeviceCertificateAdmin(ReadOnlyAdmin):
-    """Certificates that devices were given for their connections."""
+    """Certificates issued to devices for their connections."""
 
     list_display = ["device", "issued_at", "until", "authority"]
 
 
 @admin.register(DeviceAuthority)
 class DeviceAuthorityAdmin(ReadOnlyAdmin):
-    """Keys that sign them."""
+    """Keys that sign devices' certificates."""
 
     list_display = ["public_key", "made_at"]
 
 
 @admin.register(OtherCredential)
 class OtherCredentialAdmin(ReadOnlyAdmin):
-    """Credentials that are taken beside the devices' own, without what they are."""
+    """Credentials that are accepted besides the devices' current ones, without their hashes."""
 
     list_display = ["device", "made_at", "until"]

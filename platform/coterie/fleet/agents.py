@@ -1,4 +1,4 @@
-"""Which agents enrolled devices run, and which of them take other releases."""
+"""Which agents enrolled devices run, and which of them can be updated."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,25 +11,25 @@ from coterie.fleet.selectors import with_tag
 from coterie_wire.messages import Capabilities
 
 UNKNOWN = "updates.unknown"
-"""Why a device takes no updates whose agent does not know how."""
+"""Why a device whose agent is too old for updates takes none."""
 
 
 class Agents(NamedTuple):
-    """Devices whose agents are alike."""
+    """Devices whose agents have the same release and the same reason against updates."""
 
     version: str
     refuses_updates: str
-    """Code of why they take no other release; blank: they take them."""
+    """Code of why they take no updates; blank: they take them."""
     devices: int
 
 
 def add_agents(reported: Sequence[tuple[Device, Capabilities]]) -> None:
-    """Keep the agents of devices that have just joined."""
+    """Store the agents of devices that have just joined."""
     insert_all([_agent_of(device, capabilities) for device, capabilities in reported])
 
 
 def change_agents(reported: Sequence[tuple[Device, Capabilities]]) -> None:
-    """Keep what enrolled devices have told of their agents; those of devices that have left meanwhile stay away."""
+    """Store what enrolled devices report of their agents; devices that have left meanwhile are skipped."""
     agents = [_agent_of(device, capabilities) for device, capabilities in reported]
     rows = [Row(agent.device_id, [agent.version, agent.refuses_updates]) for agent in agents]
     update_each(DeviceAgent, ("version", "refuses_updates"), rows, where={})
@@ -41,8 +41,8 @@ def agents_of(tag: str) -> QuerySet[DeviceAgent]:
     return agents.filter(device__in=with_tag(Device.objects.all(), tag).values("pk")) if tag else agents
 
 
-def alike(agents: QuerySet[DeviceAgent]) -> Iterator[Agents]:
-    """How many of `agents` are of each release, by why they take no other."""
+def count_by_release(agents: QuerySet[DeviceAgent]) -> Iterator[Agents]:
+    """Count `agents` by release and by why they take no updates."""
     counted = agents.order_by().values_list("version", "refuses_updates").annotate(devices=Count("pk"))
     return (Agents(*row) for row in counted)
 

@@ -1,4 +1,4 @@
-"""The authority that signs devices' certificates, whose key is kept like the signing key (ADR 111)."""
+"""The authority that signs devices' certificates, whose key is stored like the signing key (ADR 111)."""
 
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -24,9 +24,9 @@ from coterie.core.secret import load_or_make, write_secret
 from coterie.fleet.models import DeviceAuthority, DeviceCertificate
 
 LIFE = timedelta(days=20 * 365)
-"""Of the certificate that the platform's own key signs for itself."""
+"""Validity of the platform's self-signed certificate."""
 BACKDATED = timedelta(hours=1)
-"""Certificates begin so long before they were made: clocks differ."""
+"""Certificates become valid this long before they are issued, because clocks differ."""
 SEED_BYTES = 32
 SigningKey: TypeAlias = Ed25519PrivateKey | EllipticCurvePrivateKey | RSAPrivateKey
 
@@ -40,7 +40,7 @@ class AuthorityUnusable(CoterieError):
 
 
 class NoNextAuthority(CoterieError):
-    """The platform has no key that is to follow the present one."""
+    """The platform has no key that follows the current one."""
 
     code = "fleet.no_next_device_authority"
     kind = ErrorKind.CONFLICT
@@ -48,7 +48,7 @@ class NoNextAuthority(CoterieError):
 
 
 class Authority(NamedTuple):
-    """What signs."""
+    """The key and certificates that sign devices' certificates."""
 
     key: SigningKey
     chain: tuple[x509.Certificate, ...]
@@ -59,7 +59,7 @@ class Authority(NamedTuple):
     def certify(
         self, public_key: Ed25519PublicKey, *, device: UUID, now: datetime, until: datetime
     ) -> x509.Certificate:
-        """A certificate of a device's key, for clients of TLS; it names the device."""
+        """A certificate of a device's key, for TLS clients; it names the device."""
         issuer = self.chain[0]
         made = (
             x509.CertificateBuilder()
@@ -73,13 +73,13 @@ class Authority(NamedTuple):
             .add_extension(_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
             .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(device.urn)]), critical=False)
-            .add_extension(_known_as(issuer, self.key), critical=False)
+            .add_extension(_key_identifier(issuer, self.key), critical=False)
         )
         return made.sign(self.key, None if isinstance(self.key, Ed25519PrivateKey) else SHA256())
 
 
 def present_authority(*, now: datetime) -> Authority:
-    """What signs now. Raises AuthorityUnusable."""
+    """The authority that signs now. Raises AuthorityUnusable."""
     if settings.DEVICE_CA_CERTIFICATE is not None:
         return _given_authority(settings.DEVICE_CA_CERTIFICATE, settings.DEVICE_CA_KEY)
     key = Ed25519PrivateKey.from_private_bytes(_own_seed())
@@ -88,8 +88,8 @@ def present_authority(*, now: datetime) -> Authority:
 
 
 def trusted_authorities(*, now: datetime) -> str:
-    """The certificates (PEM) by which a server checks devices': the present authority's, the next one's, and those of
-    former ones while something that they signed lasts. Raises AuthorityUnusable."""
+    """The certificates (PEM) with which a server verifies devices': the current authority's, the next one's, and those
+    of former ones as long as something that they signed is valid. Raises AuthorityUnusable."""
     present = present_authority(now=now)
     if present.row is None:
         return "".join(_pem(certificate) for certificate in present.chain)
@@ -100,7 +100,7 @@ def trusted_authorities(*, now: datetime) -> str:
 
 @audited("fleet.draw_device_authority")
 def draw_next_authority(*, write_to: Path, now: datetime) -> DeviceAuthority:
-    """Draw the key that is to sign after the present one, write it to the new file `write_to` and record its
+    """Draw the key that will sign after the current one, write it to the new file `write_to` and record its
     certificate, so that servers trust it before anything is signed with it.
 
     The file is as the platform reads it: hexadecimal digits where the environment has the key.
@@ -125,12 +125,12 @@ def use_next_authority(*, now: datetime) -> DeviceAuthority:
 
 
 def draft_of_next_authority() -> Path:
-    """Where the next key waits while servers learn to trust it, unless the environment has the keys."""
+    """The file of the next key while servers are told to trust it, unless the environment has the keys."""
     return _own_key_file().with_name("device-ca-key.next")
 
 
 def _recorded(key: Ed25519PrivateKey, *, now: datetime) -> DeviceAuthority:
-    """The row of a key of the platform's own, with the certificate that it was given when it was first asked for."""
+    """The row of a key of the platform's own, with the certificate that was made at its first use."""
     public = key.public_key().public_bytes_raw().hex()
     row = DeviceAuthority.objects.filter(public_key=public).first()
     if row is None:
@@ -172,7 +172,7 @@ def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_
     )
 
 
-def _known_as(issuer: x509.Certificate, key: SigningKey) -> x509.AuthorityKeyIdentifier:
+def _key_identifier(issuer: x509.Certificate, key: SigningKey) -> x509.AuthorityKeyIdentifier:
     """The identifier by which the issuer's certificate names its key, so that a verifier finds it."""
     try:
         own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
@@ -183,7 +183,7 @@ def _known_as(issuer: x509.Certificate, key: SigningKey) -> x509.AuthorityKeyIde
 
 @lru_cache(maxsize=1)
 def _given_authority(file: Path, key: str) -> Authority:
-    """The operator's own. Raises AuthorityUnusable."""
+    """The authority of the operator. Raises AuthorityUnusable."""
     try:
         chain = tuple(x509.load_pem_x509_certificates(file.read_bytes()))
         private = load_pem_private_key(key.encode(), password=None)

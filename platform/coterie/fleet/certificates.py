@@ -1,8 +1,8 @@
-"""Certificates of devices' connections: who is given one, and when the next is due (ADR 111).
+"""Certificates of devices' connections: who is issued one, and when the next is due (ADR 111).
 
-Each is given for a key that the device has drawn, and after the first for the signature of a former key: who has stolen
-a credential gets none. The platform keeps their hashes, which a connection's certificate must be one of, so that
-nothing is revoked but the device.
+Each is issued for a key that the device has drawn, and after the first only with a signature of a former key: whoever
+has stolen a credential gets none. The platform stores their hashes, and a connection's certificate must have one of
+them, so that only devices are revoked, never certificates.
 """
 
 from collections.abc import Sequence
@@ -26,18 +26,18 @@ from coterie.fleet.models import Device, DeviceCertificate
 from coterie_wire.certificates import AskCertificate, proven_content
 
 FIRST_WITHIN = timedelta(days=1)
-"""Where certificates are required: how long after it has joined a device is given its first by its credential alone."""
+"""Where certificates are required: how long after joining a device gets its first with its credential alone."""
 KEPT = 3
-"""Of a device, the latest."""
+"""How many of a device's latest certificates are stored."""
 APART_S = 10
-"""Least seconds between two of a device."""
+"""Least seconds between two certificates of a device."""
 LEFT_SHARE = (0.3, 0.4)
 """Share of the period that is left when devices renew: each its own, so that a fleet that joined in a day does not
 renew in one."""
 
 
 class NoCertificates(CoterieError):
-    """A device asks for what the platform does not give."""
+    """A device asks for a certificate where the platform issues none."""
 
     code = "fleet.certificates_off"
     kind = ErrorKind.CONFLICT
@@ -53,7 +53,7 @@ class BadCertificateRequest(CoterieError):
 
 
 class Unproven(CoterieError):
-    """Somebody shows a device's credential and not its key."""
+    """The request has a device's credential without a signature of its key."""
 
     code = "fleet.certificate_unproven"
     kind = ErrorKind.FORBIDDEN
@@ -82,15 +82,15 @@ class CertificatesTooOften(CoterieError):
     sentence = "This device has just been given another certificate; use that one, or wait {wait_s} s."
 
 
-def are_given() -> bool:
-    """Whether the platform gives certificates."""
+def are_issued() -> bool:
+    """Whether the platform issues certificates."""
     return bool(settings.DEVICE_CERTIFICATES != "off")
 
 
 def is_certificate_due(device: Device, *, now: datetime) -> bool:
-    """Whether the device is to ask for one: its agent can, and the last is missing, ends soon, or lasts longer than
+    """Whether the device should ask for one: its agent can, and the last is missing, ends soon, or lasts longer than
     certificates do now."""
-    if not are_given() or "certifies" not in device.capabilities:
+    if not are_issued() or "certifies" not in device.capabilities:
         return False
     if device.certificate_until is None:
         return True
@@ -100,8 +100,8 @@ def is_certificate_due(device: Device, *, now: datetime) -> bool:
     return not _period() * share < left <= _period()
 
 
-def certified() -> Q:
-    """What holds of devices that have been given one."""
+def has_certificate() -> Q:
+    """The filter for devices that have been issued a certificate."""
     return Q(certificate_until__isnull=False)
 
 
@@ -111,7 +111,7 @@ def issue_certificate(*, device: Device, message: AskCertificate, now: datetime)
 
     Raises NoCertificates, BadCertificateRequest, FirstTooLate, Unproven, CertificatesTooOften or AuthorityUnusable.
     """
-    if not are_given():
+    if not are_issued():
         raise NoCertificates
     public_key = _requested_key(message.request)
     Device.objects.select_for_update(no_key=True).get(pk=device.pk)

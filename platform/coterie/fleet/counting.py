@@ -17,10 +17,10 @@ def count_devices(*, now: datetime) -> None:
 
 
 def latest_count() -> int:
-    """Devices that were present when they were last counted."""
+    """The number of present devices at the last count."""
     return FleetSize.objects.order_by().values_list("present", flat=True).first() or 0
 
 
 def interval_s(shortest_s: float, *, devices: int) -> float:
-    """Seconds between two check-ins of each of so many devices, so that the platform can answer them all."""
+    """Seconds between two check-ins of each of `devices` devices, so that the platform can answer them all."""
     return max(shortest_s, float(devices) / settings.CHECK_INS_PER_SECOND)

@@ -1,8 +1,8 @@
-"""Another credential in the place of a device's, which it draws itself and takes without joining again (ADR 72).
+"""Renewal of a device's credential, which the device draws itself without joining again (ADR 72).
 
-The platform hears hashes alone. A next credential is taken beside the present one until a check-in shows it; then it is
-the device's, and the former one ends after a grace. So whichever side is killed, and whatever was said twice, what the
-device holds is taken.
+The platform receives only hashes. A next credential is accepted beside the current one until a check-in uses it; then
+it becomes the device's, and the former one ends after a grace period. So whichever side is killed, and whichever
+message is repeated, the credential that the device holds is accepted.
 """
 
 from datetime import datetime, timedelta
@@ -20,18 +20,18 @@ from coterie.fleet.selectors import enrolled_devices
 from coterie.fleet.services import checked_tags
 
 GRACE = timedelta(days=1)
-"""How long the former credential is still taken: uploads and sockets that began with it go on."""
+"""How long the former credential is still accepted: uploads and sockets that began with it continue."""
 MAX_WAITING = 3
-"""Next credentials of a device that are taken at once: a device may have lost one that it drew."""
+"""Next credentials of a device that are accepted at the same time: a device may have lost one that it drew."""
 APART_S = 10
-"""Least seconds between two of a device."""
+"""Least seconds between two offers of a device."""
 EARLIEST = 0.9
 """Share of the period after which devices begin to renew, so that a fleet that joined in a day does not in one."""
 FORGOTTEN_AT_ONCE = 5_000
 
 
 class NotDue(CoterieError):
-    """A device offers a credential that nobody asked it for."""
+    """A device offers a credential although no renewal is due."""
 
     code = "fleet.renewal_not_due"
     kind = ErrorKind.CONFLICT
@@ -39,7 +39,7 @@ class NotDue(CoterieError):
 
 
 class CredentialInUse(CoterieError):
-    """The hash that a device offers is known already."""
+    """The hash that a device offers exists already."""
 
     code = "fleet.credential_in_use"
     kind = ErrorKind.CONFLICT
@@ -54,18 +54,18 @@ class OfferedTooOften(CoterieError):
     sentence = "This device has just offered another credential; use that one, or wait {wait_s} s."
 
 
-def is_able(device: Device) -> bool:
-    """Whether its agent can renew its credential, as it said."""
+def can_renew_credential(device: Device) -> bool:
+    """Whether its agent can renew its credential, as it reports."""
     return "renews" in device.capabilities
 
 
-def able() -> Q:
-    """What holds of such a device."""
+def renewable() -> Q:
+    """The filter for devices whose agent can renew its credential."""
     return Q(capabilities__has_key="renews")
 
 
-def is_due(device: Device, *, now: datetime) -> bool:
-    """Whether the device is to take another credential: by an operator's order, or by the age of the present one."""
+def is_renewal_due(device: Device, *, now: datetime) -> bool:
+    """Whether the device should renew its credential: by an operator's order, or by the age of the current one."""
     if device.renewal_id is not None:
         return True
     if not settings.CREDENTIAL_DAYS:
@@ -76,7 +76,7 @@ def is_due(device: Device, *, now: datetime) -> bool:
 
 @audited("fleet.renew_credential", subject="device")
 def renew_credential(*, device: Device, leaked: bool, now: datetime) -> None:
-    """Have the device take another credential, at once where it is connected, else at its next check-in.
+    """Have the device renew its credential, at once where it is connected, else at its next check-in.
 
     `leaked`: the former one is refused as soon as the next is used. Not for a device that was revoked or has left:
     nothing changes there.
@@ -90,7 +90,7 @@ def renew_credential(*, device: Device, leaked: bool, now: datetime) -> None:
 
 @audited("fleet.renew_credentials")
 def renew_credentials(*, tag: str = "", leaked: bool, now: datetime) -> CredentialRenewal:
-    """Have all enrolled devices that carry `tag` (blank: the whole fleet) take another credential as they check in.
+    """Have all enrolled devices that carry `tag` (blank: the whole fleet) renew their credentials as they check in.
 
     Raises BadTag.
     """
@@ -103,7 +103,7 @@ def renew_credentials(*, tag: str = "", leaked: bool, now: datetime) -> Credenti
 
 @transaction.atomic
 def offer_credential(*, device: Device, sha256: str, now: datetime) -> None:
-    """Take the credential with this hash, too, until a check-in shows it; one that was offered before changes nothing.
+    """Accept the credential with this hash, too, until a check-in uses it; offering the same again changes nothing.
 
     Raises NotDue, CredentialInUse or OfferedTooOften.
     """
@@ -111,9 +111,9 @@ def offer_credential(*, device: Device, sha256: str, now: datetime) -> None:
     waiting = list(OtherCredential.objects.filter(device=device, until=None).order_by("made_at", "pk"))
     if sha256 == device.credential_hash or any(one.sha256 == sha256 for one in waiting):
         return
-    if not is_due(device, now=now):
+    if not is_renewal_due(device, now=now):
         raise NotDue
-    if _is_known(sha256):
+    if _exists(sha256):
         raise CredentialInUse
     if waiting and (passed_s := (now - waiting[-1].made_at).total_seconds()) < APART_S:
         raise OfferedTooOften(wait_s=max(1, round(APART_S - passed_s)))
@@ -122,20 +122,20 @@ def offer_credential(*, device: Device, sha256: str, now: datetime) -> None:
     OtherCredential.objects.create(device=device, sha256=sha256, made_at=now)
 
 
-def take_over_shown(*, device: Device, credential: str, now: datetime) -> None:
-    """`device` has checked in with `credential`: where that is a next one, it is the device's from now on."""
+def activate_shown(*, device: Device, credential: str, now: datetime) -> None:
+    """Make `credential`, with which `device` has checked in, its current one, where it is a next one."""
     sha256 = hash_secret(credential)
     if sha256 != device.credential_hash:
-        _take_over(device=device, sha256=sha256, now=now)
+        _activate(device=device, sha256=sha256, now=now)
 
 
 @audited("fleet.take_over_credential", subject="device")
-def _take_over(*, device: Device, sha256: str, now: datetime) -> None:
+def _activate(*, device: Device, sha256: str, now: datetime) -> None:
     present = Device.objects.select_for_update(of=("self",), no_key=True).select_related("renewal").get(pk=device.pk)
     others = OtherCredential.objects.filter(device=present)
     shown = others.filter(sha256=sha256, until=None).first()
     if shown is None:
-        return  # a former one in its grace, or somebody was quicker
+        return  # a former one in its grace period, or another request was quicker
     order = present.renewal
     leaked = order is not None and order.leaked
     is_followed = order is None or shown.made_at >= order.ordered_at  # one that was drawn before leaked with the others
@@ -146,7 +146,7 @@ def _take_over(*, device: Device, sha256: str, now: datetime) -> None:
     device.renewal = None if is_followed else order
     device.save(update_fields=["credential_hash", "credential_since", "renewal"])
     if leaked:
-        drop_device(str(device.pk))  # sockets of the former one end
+        drop_device(str(device.pk))  # closes sockets of the former one
     notify_consoles("fleet")
 
 
@@ -155,13 +155,13 @@ def waiting_for(order: CredentialRenewal) -> QuerySet[Device]:
     return enrolled_devices().filter(renewal=order)
 
 
-def forget_former(*, now: datetime) -> None:
-    """Remove the hashes of former credentials whose grace is over; some at a time."""
+def delete_former(*, now: datetime) -> None:
+    """Delete the hashes of former credentials whose grace period is over; some at a time."""
     over = OtherCredential.objects.filter(until__lt=now).order_by()
     OtherCredential.objects.filter(pk__in=list(over.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])).delete()
 
 
-def _is_known(sha256: str) -> bool:
+def _exists(sha256: str) -> bool:
     return (
         Device.objects.filter(credential_hash=sha256).exists() or OtherCredential.objects.filter(sha256=sha256).exists()
     )

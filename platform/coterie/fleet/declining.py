@@ -1,4 +1,4 @@
-"""What owners have taken back of what they had agreed to: kept as words, so that a query finds who still takes part."""
+"""Consent that owners have withdrawn: stored as words, so that a query finds the devices that still take part."""
 
 from collections.abc import Collection
 
@@ -12,17 +12,17 @@ _MARK = "declines:"
 
 
 def words_of_declined(parts: Collection[str]) -> list[str]:
-    """As `Device.lacks` keeps them beside the kinds that the device lacks."""
+    """The words in `Device.lacks` that stand for withdrawn consent, beside the kinds that the device lacks."""
     return [_MARK + part for part in parts]
 
 
 def declined_by(device: Device) -> tuple[str, ...]:
-    """What the device's owner has taken back: ``federation:NAME``, or what a plan may have leave it."""
+    """What the device's owner declines: ``federation:NAME``, or something that a plan may have leave the device."""
     return tuple(word.removeprefix(_MARK) for word in device.lacks.split(SEPARATOR) if word.startswith(_MARK))
 
 
 def without_declining(devices: QuerySet[Device], federation: str, asked: Collection[str]) -> QuerySet[Device]:
-    """Those of `devices` whose owners have taken back neither the federation nor anything that its plan asks."""
+    """The devices whose owners decline neither the federation nor anything that its plan asks."""
     declining = Q()
     for part in (FEDERATION + federation, *asked):
         declining |= Q(lacks__contains=f"{SEPARATOR}{_MARK}{part}{SEPARATOR}")

@@ -15,8 +15,8 @@ from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
 
 def enrol(message: Enrol, now: datetime) -> Enrolled:
-    """Let a device join."""
-    update_root = newest_root()  # first: nobody has joined where the storage does not answer
+    """Enrol a device."""
+    update_root = newest_root()  # first: if the storage does not answer, the device has not joined
     device, credential = services.enrol_device(
         secret=message.token, name=message.name, capabilities=message.capabilities, now=now
     )
@@ -26,7 +26,7 @@ def enrol(message: Enrol, now: datetime) -> Enrolled:
         platform_key=verify_key(),
         check_in_s=device.check_in_s,
         update_root=None if is_of_first_release(device) else update_root,
-        certificates=certificates.are_given() and not is_of_first_release(device),
+        certificates=certificates.are_issued() and not is_of_first_release(device),
     )
 
 
@@ -37,7 +37,7 @@ def leave(device: Device, _message: Leave, now: datetime) -> Done:
 
 
 def next_credential(device: Device, message: NextCredential, now: datetime) -> Done:
-    """Take the credential that the device has drawn, too."""
+    """Accept the next credential that the device has drawn."""
     credentials.offer_credential(device=device, sha256=message.sha256, now=now)
     return Done()
 
@@ -48,7 +48,7 @@ def ask_certificate(device: Device, message: AskCertificate, now: datetime) -> C
 
 
 def ask_peer_ticket(device: Device, _message: AskPeerTicket, now: datetime) -> PeerTicketGiven:
-    """Vouch for the device to others."""
+    """Issue a ticket with which other devices recognise this one."""
     return peer_tickets.ticket_for(device=device, now=now)
 
 

@@ -1,4 +1,4 @@
-"""Which devices others are not to answer any more, in a list that the platform signs (ADR 138)."""
+"""The signed list of devices that others must not answer any more (ADR 138)."""
 
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -15,22 +15,22 @@ from coterie_wire.exclusion import MAX_EXCLUDED, Excluded
 from coterie_wire.version import PROTOCOL
 
 LIFE = timedelta(seconds=LIFE_S)
-"""So long a device that is excluded may still be answered by devices that have not heard of it."""
+"""How long an excluded device may still be answered by devices that have not received the list."""
 OLDEST = timedelta(hours=1)
-"""After so long a device is given another list although nobody was excluded since: somebody may have been released."""
+"""The age at which a device's list is replaced even without a new exclusion: a device may have been released."""
 
 SETTLED_S = 60.0
-"""After an exclusion; a list that was written earlier may have been written by who did not see it yet."""
+"""Seconds after an exclusion: a list written within them may not contain it, as another process may have written it."""
 
 
 class Exclusions:
-    """As they are at `now`; read once, however many devices are told of them."""
+    """The exclusions at `now`; read once, however many devices they are sent to."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
 
     def newer_than(self, known_at: float) -> SignedManifest | None:
-        """The list for a device that has one of `known_at`, in seconds since 1970; None: that one will do."""
+        """The list for a device whose own is of `known_at`, in seconds since 1970; None: that one is new enough."""
         is_old = known_at < (self._now - OLDEST).timestamp()
         return self.signed if is_old or known_at < self._newest_at + SETTLED_S else None
 
@@ -47,7 +47,7 @@ class Exclusions:
 
     @cached_property
     def _found(self) -> list[tuple[UUID, datetime]]:
-        """Whose tickets may not have expired, and since when: `MAX_EXCLUDED` at most, those excluded last first."""
+        """Excluded devices with tickets that may be valid, and since when: at most `MAX_EXCLUDED`, the latest first."""
         gone = Q(state__in=(Device.State.REVOKED, Device.State.LEFT), ended_at__gt=self._now - LIFE)
         held = Q(state=Device.State.ENROLLED, quarantine__gt="", paused_at__isnull=False)
         found: list[tuple[UUID, datetime]] = []

@@ -1,4 +1,4 @@
-"""What an app's ``device_api.HANDLERS`` holds: the function that answers one message of a device."""
+"""The type of an app's ``device_api.HANDLERS``: functions that each answer one message of a device."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,4 +11,4 @@ from coterie_wire.message import Message
 # Any: each handler takes the message of its own exchange, and the gateway decodes to exactly that type.
 Handler = Callable[[Device, Any, datetime], Message]
 SlowHandler = Callable[[Device, Any, datetime], "Future[Any]"]
-"""Of a message whose answer takes longer than a thread of the gateway should wait: the work is begun, elsewhere."""
+"""A handler whose answer takes longer than a thread of the gateway should wait: it starts the work elsewhere."""

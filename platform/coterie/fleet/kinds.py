@@ -1,4 +1,4 @@
-"""Which kinds of plans devices lack: kept as words, so that a query finds the devices that have all of a plan's."""
+"""Which kinds of plans devices lack: stored as words, so that a query finds the devices that have all of a plan's."""
 
 from collections.abc import Sequence
 
@@ -13,29 +13,29 @@ from coterie_wire.messages import Capabilities
 
 
 def words_of(capabilities: Capabilities) -> str:
-    """The kinds of this platform that a device with `capabilities` lacks, and what its owner has taken back."""
+    """The kinds of this platform that a device with `capabilities` lacks, and what its owner declines."""
     words = sorted(_word(kind) for kind in kinds_lacked(capabilities.kinds))
     words += words_of_declined(capabilities.declines)
     return f"{SEPARATOR}{SEPARATOR.join(words)}{SEPARATOR}" if words else ""
 
 
 def able_devices(devices: QuerySet[Device], plan: Plan) -> QuerySet[Device]:
-    """Those of `devices` that have all kinds that `plan` asks of them."""
+    """The devices that have all kinds that `plan` needs of them."""
     lacking = Q()
     for kind in needed_kinds(plan.device):
-        lacking |= Q(lacks__contains=_as_kept(kind))
+        lacking |= Q(lacks__contains=_as_stored(kind))
     return devices.exclude(lacking)
 
 
 def lacked_by(device: Device, plan: Plan) -> Sequence[NeededKind]:
-    """The kinds that `plan` asks of devices and `device` lacks."""
+    """The kinds that `plan` needs of devices and `device` lacks."""
     if not device.lacks:
         return ()
-    return [kind for kind in needed_kinds(plan.device) if _as_kept(kind) in device.lacks]
+    return [kind for kind in needed_kinds(plan.device) if _as_stored(kind) in device.lacks]
 
 
 def is_of_first_release(device: Device) -> bool:
-    """Whether its agent is of 0.1, which refuses fields that it does not know."""
+    """Whether its agent is of release 0.1, which refuses unknown fields."""
     agent = str(device.capabilities.get("agent", ""))
     return agent == FIRST_RELEASE or agent.startswith(f"{FIRST_RELEASE}.")
 
@@ -49,5 +49,5 @@ def _word(kind: NeededKind) -> str:
     return f"{kind.slot}:{kind.name}"
 
 
-def _as_kept(kind: NeededKind) -> str:
+def _as_stored(kind: NeededKind) -> str:
     return f"{SEPARATOR}{_word(kind)}{SEPARATOR}"

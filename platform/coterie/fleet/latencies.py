@@ -1,4 +1,4 @@
-"""How quick devices are, as they tell: the newest of each kind of work and condition."""
+"""Latencies that devices report: the newest of each kind of work and condition."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -13,17 +13,17 @@ _KEY = ("device", "work", "form", "charging")
 _REPLACED = ("version", "hottest_c", "durations", "p50_s", "p90_s", "p99_s", "at")
 
 
-def record_latencies(told: Iterable[tuple[Device, Iterable[Latency]]], *, now: datetime) -> None:
-    """Keep what devices tell in place of what they told before, in one statement."""
-    rows = [row for device, latencies in told for row in _rows(device, latencies, now)]
+def record_latencies(reported: Iterable[tuple[Device, Iterable[Latency]]], *, now: datetime) -> None:
+    """Store what devices report in place of what they reported before, in one statement."""
+    rows = [row for device, latencies in reported for row in _rows(device, latencies, now)]
     if rows:
         rows.sort(key=lambda row: (str(row.device_id), row.work, row.form, row.charging))  # so that none deadlock
         DeviceLatency.objects.bulk_create(rows, update_conflicts=True, unique_fields=_KEY, update_fields=_REPLACED)
 
 
 def _rows(device: Device, latencies: Iterable[Latency], now: datetime) -> Iterator[DeviceLatency]:
-    """What can be kept, each condition once: of a version that is none, or without a duration, nothing."""
-    kept: dict[tuple[str, str, str], DeviceLatency] = {}
+    """The rows to store, each condition once; reports of no valid version, or without a duration, are left out."""
+    latest: dict[tuple[str, str, str], DeviceLatency] = {}
     for latency in latencies:
         durations = latency.durations
         quantiles = [found for share in (0.5, 0.9, 0.99) if (found := durations.quantile_s(share)) is not None]
@@ -31,7 +31,7 @@ def _rows(device: Device, latencies: Iterable[Latency], now: datetime) -> Iterat
         if version is None or not quantiles:
             continue
         p50_s, p90_s, p99_s = quantiles
-        kept[latency.work, latency.form, latency.charging] = DeviceLatency(
+        latest[latency.work, latency.form, latency.charging] = DeviceLatency(
             device=device,
             work=latency.work,
             form=latency.form,
@@ -44,7 +44,7 @@ def _rows(device: Device, latencies: Iterable[Latency], now: datetime) -> Iterat
             p99_s=p99_s,
             at=now,
         )
-    yield from kept.values()
+    yield from latest.values()
 
 
 def _version(name: str) -> UUID | None:

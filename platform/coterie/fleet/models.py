@@ -20,11 +20,11 @@ LONGEST_QUARANTINE_REASON = 400
 
 
 class EnrolmentToken(ProjectRoot):
-    """Lets a limited number of devices join until it expires; only its hash is kept."""
+    """Lets a limited number of devices join until it expires; only its hash is stored."""
 
     label = models.CharField(max_length=100)
     tags = models.JSONField(default=list, blank=True)
-    """Tags that every device gets which joins with it: a list of strings."""
+    """Tags of every device that joins with it: a list of strings."""
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     uses_allowed = models.PositiveIntegerField()
     uses = models.PositiveIntegerField(default=0)
@@ -43,14 +43,14 @@ class EnrolmentToken(ProjectRoot):
 
 
 class CredentialRenewal(ProjectRoot):
-    """An operator's order that devices take another credential (ADR 72)."""
+    """An operator's order that devices renew their credentials (ADR 72)."""
 
     tag = models.CharField(max_length=50, blank=True)
     """Whose devices; blank: it was for the whole fleet, or for one device."""
     leaked = models.BooleanField()
     """The former credential ends with the first use of the next, without a grace."""
     devices = models.PositiveIntegerField()
-    """How many were asked."""
+    """How many devices were asked."""
     ordered_at = models.DateTimeField()
 
     class Meta:
@@ -79,28 +79,28 @@ class Device(Archivable, ProjectRoot):
     credential_since = models.DateTimeField(null=True, blank=True)
     """When it began to use its credential; null: when it joined."""
     certificate_until = models.DateTimeField(null=True, blank=True)
-    """When the last certificate that it was given ends; null: it was given none."""
+    """When its latest certificate ends; null: it has none."""
     renewal = models.ForeignKey(CredentialRenewal, null=True, blank=True, on_delete=models.SET_NULL, db_index=False)
-    """The order to take another credential that it has not followed yet."""
+    """The order to renew its credential that it has not followed yet."""
     trusted_key = models.CharField(max_length=64, blank=True, editable=False)
-    """The platform's Ed25519 public key that it trusts, in hexadecimal digits; blank: not known."""
+    """The platform's Ed25519 public key that it trusts, in hexadecimal digits; blank: unknown."""
     enrolled_with = models.ForeignKey(EnrolmentToken, null=True, blank=True, on_delete=models.SET_NULL)
     enrolled_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     """When it was revoked or left."""
     last_seen_at = models.DateTimeField(null=True, blank=True)
-    """When it last checked in; where it is `tracked`, `seen_at` knows better."""
+    """When it last checked in; where it is `tracked`, `seen_at` is more recent."""
     broke_off_at = models.DateTimeField(null=True, blank=True, editable=False)
-    """When a socket of its broke off last while neighbours waited for it."""
+    """When one of its sockets last broke off while neighbours waited for it."""
     check_in_s = models.FloatField(default=10.0)
-    """Seconds within which it was last asked to check in again."""
+    """Seconds within which it was last told to check in again."""
     present_until = models.DateTimeField(null=True, blank=True, db_index=True)
     """Counts as present until then; only check-ins prolong it, since an open socket proves nothing. Where it is
     `tracked`, it is written anew when its `Presence` ends."""
     tracked = models.BooleanField(default=False, db_default=False, editable=False)
-    """Its `Presence` says how long it is present, see `coterie.fleet.presence`."""
+    """Whether its `Presence` row says how long it is present, see `coterie.fleet.presence`."""
     by_socket = models.BooleanField(default=False, db_default=False, editable=False)
-    """Its last check-in came over a socket, by which it can be woken."""
+    """Whether its last check-in came over a socket, through which it can be woken."""
     copied_at = models.DateTimeField(null=True, blank=True, editable=False)
     """When two agents were last found to run as this device."""
     capabilities = models.JSONField(default=dict, blank=True)
@@ -116,7 +116,7 @@ class Device(Archivable, ProjectRoot):
     quarantine = models.TextField(blank=True)
     """Why it is in quarantine, where it is; it is paused by the platform then. Short, as indexes hold it."""
     trusted_since = models.DateTimeField(null=True, blank=True)
-    """When an operator released it from quarantine last: what it sent before does not count against it any more."""
+    """When an operator last released it from quarantine: what it sent before no longer counts against it."""
     pinned_version = models.CharField(max_length=64, blank=True)
     """The model version that an operator has pinned it to; blank: the one that its federation uses."""
     metadata = models.JSONField(default=dict, blank=True)
@@ -170,7 +170,7 @@ class Device(Archivable, ProjectRoot):
         return self.last_seen_at if presence is None else presence.seen_at
 
     def is_present(self, now: datetime) -> bool:
-        """Whether it has checked in when it was asked to."""
+        """Whether it has checked in on time."""
         if self.state != self.State.ENROLLED or self.present_until is None:
             return False
         return now <= self.present_until <= now + LONGEST_PRESENCE
@@ -185,7 +185,7 @@ class Device(Archivable, ProjectRoot):
 
 
 class Presence(Separated):
-    """When a device was last heard of, apart from its row, whose indexes a check-in need not write (ADR 116).
+    """When a device last checked in, apart from its row, so that a check-in does not write its indexes (ADR 116).
 
     PostgreSQL keeps no log of this table, and empties it after a crash.
     """
@@ -195,7 +195,7 @@ class Presence(Separated):
     device = models.OneToOneField(Device, primary_key=True, on_delete=models.CASCADE, related_name="presence")
     seen_at = models.DateTimeField()
     seen_before_at = models.DateTimeField(null=True, blank=True)
-    """When it was the time before; null: it has just come."""
+    """When it checked in the time before; null: it has checked in once."""
     until = models.DateTimeField(db_index=True)
     """It counts as present until then."""
 
@@ -208,7 +208,7 @@ class Presence(Separated):
 
 
 class PresenceKept(models.Model):
-    """That `Presence` has a row for each device that is tracked; one row, which PostgreSQL loses with them."""
+    """A marker that `Presence` has a row for each tracked device; one row, which PostgreSQL loses with them."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     since = models.DateTimeField()
@@ -229,7 +229,7 @@ class DeviceAgent(ProjectRoot):
     device = models.OneToOneField(Device, primary_key=True, on_delete=models.CASCADE, related_name="agent")
     version = models.CharField(max_length=40)
     refuses_updates = models.CharField(max_length=64, blank=True)
-    """Code of why it takes no other release; blank: it takes them."""
+    """Code of why it takes no updates; blank: it takes them."""
 
     class Meta:
         ordering = ["device"]
@@ -241,7 +241,7 @@ class DeviceAgent(ProjectRoot):
 
 
 class OtherCredential(Separated):
-    """What a device may show beside its credential: the next one until its first use, the former one for a while."""
+    """A credential accepted beside the current one: the next until its first use, the former for a grace period."""
 
     project_path = "device__project"
 
@@ -249,7 +249,7 @@ class OtherCredential(Separated):
     sha256 = models.CharField(max_length=64, unique=True, editable=False)
     made_at = models.DateTimeField()
     until = models.DateTimeField(null=True, blank=True, db_index=True)
-    """Of a former one: when it ends. Null: it is a next one."""
+    """When a former credential ends; null: it is a next one."""
 
     class Meta:
         ordering = ["made_at", "id"]
@@ -259,12 +259,12 @@ class OtherCredential(Separated):
 
 
 class DeviceAuthority(models.Model):
-    """The certificate of one key with which the platform signs, or has signed, or is to sign those of devices."""
+    """The certificate of a key with which the platform signs, has signed, or will sign those of devices."""
 
     public_key = models.CharField(max_length=64, unique=True, editable=False)
     """Ed25519, in hexadecimal digits."""
     certificate = models.TextField(editable=False)
-    """Signed by itself; PEM."""
+    """Self-signed; PEM."""
     made_at = models.DateTimeField()
 
     class Meta:
@@ -276,7 +276,7 @@ class DeviceAuthority(models.Model):
 
 
 class DeviceCertificate(Separated):
-    """A certificate that a device was given for its connections (ADR 111); the latest few of each are kept."""
+    """A certificate issued to a device for its connections (ADR 111); the latest few of each device are stored."""
 
     project_path = "device__project"
 
@@ -298,7 +298,7 @@ class DeviceCertificate(Separated):
 
 
 class PathSignal(Separated):
-    """What one device has sent another, so that they meet by a direct path; only the other one can read it."""
+    """A signal from one device to another to establish a direct connection; only the receiver can read it."""
 
     project_path = "receiver__project"
 
@@ -320,7 +320,7 @@ class PathSignal(Separated):
 
 
 class DeviceLatency(Separated):
-    """How long one kind of work took on a device in one of its conditions, as it told last."""
+    """How long one kind of work took on a device in one of its conditions, as last reported."""
 
     project_path = "device__project"
 
@@ -332,7 +332,7 @@ class DeviceLatency(Separated):
     charging = models.CharField(max_length=10)
     """``yes``, ``no`` or ``unknown``."""
     version = models.UUIDField()
-    """The newest one that was measured."""
+    """The newest version that was measured."""
     hottest_c = models.FloatField(null=True, blank=True)
     durations = models.JSONField()
     """A `coterie_wire.latency.Histogram`."""
@@ -354,7 +354,7 @@ class DeviceLatency(Separated):
 
 
 class Observation(Separated):
-    """What a device reported when something had changed."""
+    """The state that a device reported when something had changed."""
 
     project_path = "device__project"
 
@@ -374,19 +374,19 @@ class Observation(Separated):
 
 
 class SigningKeyChange(models.Model):
-    """That the platform has replaced its signing key: devices that trust the former one learn of it (ADR 64)."""
+    """A replacement of the platform's signing key, of which devices that trust the former one are told (ADR 64)."""
 
     former_key = models.CharField(max_length=64, unique=True)
     """Ed25519 public key, in hexadecimal digits."""
     key = models.CharField(max_length=64, unique=True)
-    """The one in its place."""
+    """The key that replaces it."""
     former_until = models.DateTimeField(null=True, blank=True)
-    """Until when devices also take what the former key has signed; null: not any more."""
+    """Until when devices also accept signatures of the former key; null: not any more."""
     made_at = models.DateTimeField()
     statement = models.BinaryField(editable=False)
     """A `coterie_wire.platform_keys.NextKey`."""
     signature = models.BinaryField(editable=False)
-    """Of the statement, by the former key."""
+    """Signature of the statement by the former key."""
 
     class Meta:
         ordering = ["id"]
@@ -396,7 +396,7 @@ class SigningKeyChange(models.Model):
 
 
 class FleetSize(models.Model):
-    """How many devices were present when they were last counted; one row."""
+    """The number of present devices at the last count; one row."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     present = models.PositiveIntegerField()

@@ -13,20 +13,20 @@ from coterie_wire.messages import CheckIn
 
 RETENTION = timedelta(days=14)
 MAX_OF_A_DEVICE = 500
-"""Of a device whose conditions change all the time, the latest are kept."""
+"""How many observations of a device are stored: the latest, where its conditions change all the time."""
 TEMPERATURE_STEP_C = 5.0
-"""Temperatures that round to the same step are the same: a probe's noise is no history."""
+"""Temperatures that round to the same step count as unchanged: sensor noise is not recorded."""
 AT_ONCE = 5_000
 
 
 class CheckedIn(NamedTuple):
-    """A device that has taken in its own report, and how it stood before."""
+    """A device to which its report was applied, and its state before."""
 
     device: Device
     before: object
     """Its story."""
     stored: Mapping[str, object]
-    """What its row holds, by column."""
+    """The stored values of its row, by column."""
     check_in: CheckIn
 
 
@@ -50,7 +50,7 @@ def observe(checked_in: Sequence[CheckedIn], *, now: datetime) -> bool:
 
 
 def story(device: Device) -> object:
-    """What of a check-in is worth remembering when it changes."""
+    """The part of a device's state whose changes are recorded as observations."""
     conditions = dict(device.conditions)
     temperature_c = conditions.pop("temperature_c", None)
     step = None if temperature_c is None else round(temperature_c / TEMPERATURE_STEP_C)
@@ -58,8 +58,8 @@ def story(device: Device) -> object:
     return (device.last_seen_at is None, conditions, step, codes, device.held_version)
 
 
-def forget(*, now: datetime) -> None:
-    """Remove what is older than the retention, and what exceeds one device's share."""
+def delete_old(*, now: datetime) -> None:
+    """Delete observations that are older than the retention, or exceed the number for one device."""
     old = Observation.objects.filter(at__lt=now - RETENTION).order_by("at")
     delete_in_parts(old, at_once=AT_ONCE)
     numbered = Observation.objects.order_by().annotate(

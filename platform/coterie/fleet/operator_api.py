@@ -176,8 +176,8 @@ class DeviceRows(ListedViewSet[Device]):
         rules = {
             "present": is_present(now),
             "ready": is_ready(now),
-            "renews": credentials.able(),
-            "certified": certificates.certified(),
+            "renews": credentials.renewable(),
+            "certified": certificates.has_certificate(),
         }
         for name, rule in rules.items():
             if name in query:
@@ -325,7 +325,7 @@ class RenewalSerializer(serializers.ModelSerializer[CredentialRenewal]):
 
     def get_unable(self, order: CredentialRenewal) -> int:
         """How many."""
-        return credentials.waiting_for(order).exclude(credentials.able()).count()
+        return credentials.waiting_for(order).exclude(credentials.renewable()).count()
 
 
 class RenewalFilter(serializers.Serializer[None]):

@@ -1,4 +1,4 @@
-"""The tickets by which devices know one another while the platform is away, and who holds none any more (ADR 83)."""
+"""Tickets by which devices recognise one another while the platform is unreachable, and who is excluded (ADR 83)."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from coterie_wire.version import PROTOCOL
 
 
 class NoPeerKey(CoterieError):
-    """A device asks for a ticket before it has told its key."""
+    """A device asks for a ticket before it has reported its key."""
 
     code = "fleet.no_peer_key"
     kind = ErrorKind.CONFLICT
@@ -32,7 +32,7 @@ class TicketWithheld(CoterieError):
 
 
 def ticket_for(*, device: Device, now: datetime) -> PeerTicketGiven:
-    """A ticket that names the device's key, with the list of those who hold none. Raises NoPeerKey, TicketWithheld."""
+    """A ticket that names the device's key, with the list of excluded devices. Raises NoPeerKey, TicketWithheld."""
     if device.quarantine:
         raise TicketWithheld
     key = from_values(device.capabilities, Capabilities).peer_key if device.capabilities else None

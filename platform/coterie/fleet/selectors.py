@@ -1,4 +1,4 @@
-"""What is known of the fleet."""
+"""Queries on devices, by credential, tag, presence and readiness."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class DeviceRevoked(CoterieError):
 
 
 class CertificateMissing(CoterieError):
-    """A credential alone opens nothing on this platform."""
+    """A credential alone is not accepted on this platform."""
 
     code = "fleet.certificate_missing"
     kind = ErrorKind.FORBIDDEN
@@ -73,20 +73,20 @@ class DeviceLeft(CoterieError):
 
 
 class Shown(NamedTuple):
-    """What a device shows of itself."""
+    """What a device presents to authenticate."""
 
     credential: str
     certificate: str = ""
-    """SHA-256 of its connection's, in hexadecimal digits; blank: it has none."""
+    """SHA-256 of its connection's certificate, in hexadecimal digits; blank: it has none."""
 
     @property
     def both(self) -> str:
-        """As one text, to count by: who has stolen a credential alone uses up nothing of the device's."""
+        """Both as one key for limits, so that a stolen credential alone does not use up the device's limit."""
         return f"{self.credential} {self.certificate}"
 
 
 def device_of(shown: Shown) -> Device:
-    """The enrolled device that shows this.
+    """The enrolled device that presents this.
 
     Raises CredentialUnknown, DeviceRevoked, DeviceLeft, CertificateMissing, CertificateUnknown or CertificateExpired.
     """
@@ -113,19 +113,19 @@ def devices_that_show(shown: Collection[Shown]) -> Mapping[Shown, Device | Coter
     return found
 
 
-def _refusal(device: Device, shown: str, known: DeviceCertificate | None, now: datetime) -> CoterieError | None:
-    """Why `device` is not admitted with the certificate that is `shown`, and that the platform may know."""
+def _refusal(device: Device, shown: str, certificate: DeviceCertificate | None, now: datetime) -> CoterieError | None:
+    """Why `device` is not admitted with the certificate of hash `shown`, whose row is given if there is one."""
     if not shown:
         return CertificateMissing() if settings.DEVICE_CERTIFICATES == "required" else None
-    if known is None or known.device_id != device.pk:
+    if certificate is None or certificate.device_id != device.pk:
         return CertificateUnknown()
-    if known.until <= now:
-        return CertificateExpired(until=known.until.isoformat(timespec="minutes"))
+    if certificate.until <= now:
+        return CertificateExpired(until=certificate.until.isoformat(timespec="minutes"))
     return None
 
 
 def device_of_credential(credential: str) -> Device:
-    """The enrolled device that `credential` stands for, whatever certificate its connection has.
+    """The enrolled device of `credential`, whatever certificate its connection has.
 
     Raises CredentialUnknown, DeviceRevoked or DeviceLeft.
     """
@@ -136,19 +136,19 @@ def device_of_credential(credential: str) -> Device:
 
 
 def devices_of_credentials(credentials: Collection[str]) -> dict[str, Device | CoterieError]:
-    """For each of `credentials` the enrolled device that it stands for, or what `device_of_credential` would raise."""
+    """For each of `credentials` its enrolled device, or what `device_of_credential` would raise."""
     by_hash = {hash_secret(credential): credential for credential in credentials}
     found: dict[str, Device | CoterieError] = {credential: CredentialUnknown() for credential in credentials}
     for device in Device.objects.filter(credential_hash__in=list(by_hash)).order_by():
-        found[by_hash.pop(device.credential_hash)] = _as_it_stands(device)
+        found[by_hash.pop(device.credential_hash)] = _device_or_refusal(device)
     if by_hash:
         taken = OtherCredential.objects.filter(Q(until=None) | Q(until__gt=timezone.now()), sha256__in=list(by_hash))
         for other in taken.select_related("device"):
-            found[by_hash[other.sha256]] = _as_it_stands(other.device)
+            found[by_hash[other.sha256]] = _device_or_refusal(other.device)
     return found
 
 
-def _as_it_stands(device: Device) -> Device | CoterieError:
+def _device_or_refusal(device: Device) -> Device | CoterieError:
     if device.state == Device.State.REVOKED:
         return DeviceRevoked()
     if device.state == Device.State.LEFT:
@@ -167,12 +167,12 @@ class Holders:
     devices: int
 
     def belong(self, project: int | None, tag: str) -> bool:
-        """Whether they belong to what asks for `tag` (blank: for all) in a project."""
+        """Whether they belong to a project and carry `tag` (blank: any)."""
         return self.project == project and (not tag or tag in self.tags)
 
 
 def holders() -> list[Holders]:
-    """All enrolled devices, in one query, however many lists ask for theirs."""
+    """All enrolled devices by project, tags and version, in one query for any number of lists."""
     counted = enrolled_devices().order_by().values_list("project", "tags", "held_version").annotate(devices=Count("*"))
     return [Holders(project, frozenset(tags), version, devices) for project, tags, version, devices in counted]
 
@@ -183,22 +183,22 @@ def enrolled_devices(*, tag: str = "") -> QuerySet[Device]:
 
 
 def present_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
-    """Enrolled devices that have checked in when they were asked to."""
+    """Enrolled devices that have checked in on time."""
     return with_tag(Device.objects.filter(is_present(now)), tag)
 
 
 def ready_devices(*, now: datetime, tag: str = "") -> QuerySet[Device]:
-    """Present devices that would train now, as they said at their last check-in, and that no operator holds back."""
+    """Present devices that would train now, as last reported, and that no operator holds back."""
     return with_tag(Device.objects.filter(is_ready(now)), tag)
 
 
 def is_ready(now: datetime) -> Q:
-    """What holds of a device that is ready."""
+    """The filter for devices that are ready."""
     return is_present(now) & Q(blocked_by="", paused_at=None, pinned_version="")
 
 
 def with_tag(devices: QuerySet[Device], tag: str) -> QuerySet[Device]:
-    """Those of `devices` that carry `tag`; all if it is empty."""
+    """The devices that carry `tag`; all if it is empty."""
     if not tag:
         return devices
     # Tags hold no quotes and no capitals, so this is exact, also where SQLite's LIKE ignores case.
@@ -227,11 +227,11 @@ def why_not_ready(device: Device, *, now: datetime) -> tuple[Reason, ...]:
 
 
 def held_back(device: Device) -> tuple[Reason, ...]:
-    """What an operator, or the platform, has decided against the device's taking part in rounds."""
+    """Decisions of an operator, or of the platform, that keep the device out of rounds."""
     rests = (quarantined(device.quarantine) if device.quarantine else PAUSED,) * (device.paused_at is not None)
     return rests + (PINNED,) * bool(device.pinned_version)
 
 
 def quarantined(why: str) -> Reason:
-    """The platform asks the device no more, until an operator releases it."""
+    """The device is in quarantine until an operator releases it."""
     return Reason("fleet.quarantined", f"this device is in quarantine until an operator releases it: {why}"[:400])

@@ -39,12 +39,12 @@ from coterie_wire.structs import from_values
 SAID_EACH_TIME = ("check_in_s", "by_socket", "conditions", "blockers", "blocked_by", "held_version")
 """Columns that a check-in writes together, where one of them differs."""
 CAPABLE_OF = ("capabilities", "lacks", "train_step_s", "trusted_key")
-"""Columns that it writes together, where one of them differs, of a device that tells its capabilities."""
+"""Columns that a check-in with capabilities writes together, where one of them differs."""
 SAID = (
     *("tags", "notes", "capabilities", "lacks", "conditions", "blockers", "blocked_by", "metadata", "held_version"),
     *("quarantine", "pinned_version", "train_step_s"),
 )
-"""Columns that hold what the device reported, or operators said about it."""
+"""Columns that hold what the device reported, or operators wrote about it."""
 TAG = re.compile(r"[a-z0-9][a-z0-9._:-]{0,49}")
 MAX_TAGS = 32
 
@@ -98,14 +98,14 @@ class StillEnrolled(CoterieError):
 
 
 class IssuedEnrolmentToken(NamedTuple):
-    """A new token and its secret, which is shown this once."""
+    """A new token and its secret, which is shown only once."""
 
     token: EnrolmentToken
     secret: str
 
 
 class EnrolledDevice(NamedTuple):
-    """A new device and its credential, which is shown this once."""
+    """A new device and its credential, which is shown only once."""
 
     device: Device
     credential: str
@@ -123,7 +123,7 @@ def checked_tags(tags: Sequence[str]) -> list[str]:
 def create_enrolment_token(
     *, label: str, uses_allowed: int = 1, expires_at: datetime, tags: Sequence[str] = (), now: datetime
 ) -> IssuedEnrolmentToken:
-    """A token with which `uses_allowed` devices may join until `expires_at`. Raises BadTag."""
+    """Create a token with which `uses_allowed` devices may join until `expires_at`. Raises BadTag."""
     secret = new_secret("coe")
     token = EnrolmentToken.objects.create(
         label=label,
@@ -163,7 +163,7 @@ def check_token(*, secret: str, now: datetime, tokens: QuerySet[EnrolmentToken] 
 
 @transaction.atomic
 def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
-    """A new device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
+    """Create a device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
     token = check_token(secret=secret, now=now, tokens=EnrolmentToken.objects.select_for_update(no_key=True))
     counted = EnrolmentToken.objects.filter(pk=token.pk, uses__lt=F("uses_allowed")).update(uses=F("uses") + 1)
     if not counted:
@@ -192,8 +192,8 @@ def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: dat
     return EnrolledDevice(device, credential)
 
 
-def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
-    """Set on `device` what it reports; nothing is saved."""
+def apply_check_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
+    """Apply the report to `device`; nothing is saved."""
     before = story(device)
     stored = {column: getattr(device, column) for column in (*SAID_EACH_TIME, "metadata", *CAPABLE_OF)}
     device.last_seen_at = now
@@ -204,7 +204,7 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
     if check_in.metadata is not None:
         device.metadata = msgspec.to_builtins(check_in.metadata)
     if check_in.capabilities is not None:
-        reported = _with_known_kinds(device, check_in.capabilities)
+        reported = _with_stored_capabilities(device, check_in.capabilities)
         device.capabilities, device.lacks = msgspec.to_builtins(reported), words_of(reported)
         device.train_step_s = reported.train_step_s
         if reported.platform_key is not None:
@@ -212,11 +212,12 @@ def take_in(*, device: Device, check_in: CheckIn, now: datetime) -> CheckedIn:
     return CheckedIn(device, before, stored, check_in)
 
 
-def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
-    """What is `reported`, with the rest as it is known of the same agent, which tells that one check-in after a start.
+def _with_stored_capabilities(device: Device, reported: Capabilities) -> Capabilities:
+    """The `reported` capabilities, completed from those stored of the same agent, which reports the rest one check-in
+    after its start.
 
-    An agent cannot know at its first check-in whether the platform passes over what it does not know. That samples may
-    leave it is never taken as known.
+    An agent cannot know at its first check-in whether the platform ignores unknown fields. Consent that samples may
+    leave the device is never completed.
     """
     if reported.kinds or reported.agent != device.capabilities.get("agent"):
         return reported
@@ -231,7 +232,7 @@ def _with_known_kinds(device: Device, reported: Capabilities) -> Capabilities:
 
 
 def expect_check_in(*, device: Device, check_in_s: float, by_socket: bool = False) -> None:
-    """Set on `device` when it is expected to check in again, and so how long it is present; nothing is saved.
+    """Set on `device` when it is expected to check in again, and thus how long it is present; nothing is saved.
 
     It may be woken before, where its check-in came `by_socket`.
     """
@@ -244,7 +245,7 @@ def record_check_ins(*, checked_in: Sequence[CheckedIn], now: datetime) -> None:
     """Save what devices have reported; those that were revoked or have left meanwhile stay as they are."""
     record_presence([one.device for one in checked_in], now=now)
     for columns in (SAID_EACH_TIME, ("metadata",), CAPABLE_OF):
-        _keep(columns, checked_in)
+        _store_changed(columns, checked_in)
     change_agents(
         [
             (one.device, from_values(one.device.capabilities, Capabilities))
@@ -273,7 +274,7 @@ def pause_device(*, device: Device, now: datetime) -> None:
 
 @audited("fleet.quarantine_device", subject="device")
 def quarantine_device(*, device: Device, why: str, now: datetime) -> None:
-    """Let no round ask the device until an operator resumes it; one that rests already only gets the reason."""
+    """Pause the device, with a reason, until an operator resumes it; one already paused only gets the reason."""
     waiting = Device.objects.filter(pk=device.pk, state=Device.State.ENROLLED, quarantine="")
     why = why[:LONGEST_QUARANTINE_REASON]
     if waiting.update(quarantine=why, paused_at=Coalesce("paused_at", Value(now))):
@@ -310,14 +311,14 @@ def leave_fleet(*, device: Device, now: datetime) -> None:
 def change_device(
     *, device: Device, name: str | None = None, tags: Sequence[str] | None = None, notes: str | None = None
 ) -> None:
-    """Rename the device, tag it anew, write other notes about it; None: that stays. Raises BadName or BadTag."""
+    """Change the device's name, tags or notes; None: unchanged. Raises BadName or BadTag."""
     tags = None if tags is None else checked_tags(tags)
     save_given(device, name=name and checked_name(name), tags=tags, notes=notes)
 
 
 @audited("fleet.archive_device", subject="device")
 def archive_device(*, device: Device, now: datetime) -> None:
-    """Leave a device that was revoked or has left out of lists; its history stays. Raises StillEnrolled."""
+    """Archive a device that was revoked or has left: lists leave it out, its history stays. Raises StillEnrolled."""
     if device.state == Device.State.ENROLLED:
         raise StillEnrolled(device=device.name)
     device.set_archived(now)
@@ -330,8 +331,8 @@ def restore_device(*, device: Device) -> None:
 
 
 @transaction.atomic
-def forget_words(*, device: Device, now: datetime) -> None:
-    """End the device's credential, where it has not ended, and remove what it and others said about it.
+def anonymise_device(*, device: Device, now: datetime) -> None:
+    """End the device's credential, where it has not ended, and remove what it and others wrote about it.
 
     The row stays under another name: the privacy ledger, which nobody may change, refers to it.
     """
@@ -345,7 +346,7 @@ def forget_words(*, device: Device, now: datetime) -> None:
 
 
 def pseudonym_of(device: Device) -> str:
-    """What a device is called that was forgotten."""
+    """The name of a device that was forgotten."""
     return f"forgotten {str(device.pk)[:8]}"
 
 
@@ -365,8 +366,8 @@ def _end(device: Device, state: Device.State, now: datetime) -> None:
     notify_consoles("fleet")
 
 
-def _keep(columns: Sequence[str], checked_in: Sequence[CheckedIn]) -> None:
-    """Write `columns` of those devices of which one differs from what is stored."""
+def _store_changed(columns: Sequence[str], checked_in: Sequence[CheckedIn]) -> None:
+    """Write `columns` of those devices where one of them differs from what is stored."""
     rows = []
     for device, _, stored, _ in checked_in:
         values = [getattr(device, column) for column in columns]

@@ -1,4 +1,4 @@
-"""Signalling between devices that would meet by a direct path: the platform passes it on (ADR 106)."""
+"""Signalling between devices that establish a direct connection: the platform forwards it (ADR 106)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from coterie_wire.structs import from_values
 LIFE = timedelta(seconds=SIGNAL_S)
 
 
-def way_to(device: Device) -> DirectPeer | None:
-    """How another device reaches it by a direct path; None: it opens none."""
+def direct_peer_of(device: Device) -> DirectPeer | None:
+    """How another device connects to it by a direct path; None: it opens none."""
     if not device.capabilities.get("paths"):
         return None
     key = from_values(device.capabilities, Capabilities).peer_key
@@ -27,8 +27,8 @@ def way_to(device: Device) -> DirectPeer | None:
 
 
 @transaction.atomic
-def keep_signal(*, sender: Device, receiver: Device, message: SendSignal, now: datetime) -> None:
-    """Pass it on at the receiver's next check-in; each of its sender's newest `MAX_SIGNALS` is kept for a minute."""
+def store_signal(*, sender: Device, receiver: Device, message: SendSignal, now: datetime) -> None:
+    """Store a signal for the receiver's next check-in; the sender's newest `MAX_SIGNALS` are kept for a minute."""
     PathSignal.objects.filter(sent_at__lt=now - LIFE).delete()
     former = PathSignal.objects.filter(sender=sender).order_by("-sent_at", "-id")
     PathSignal.objects.filter(pk__in=list(former.values_list("pk", flat=True)[MAX_SIGNALS - 1 :])).delete()
@@ -41,14 +41,14 @@ def keep_signal(*, sender: Device, receiver: Device, message: SendSignal, now: d
 
 
 def signals_for(devices: Sequence[Device], *, now: datetime) -> Mapping[UUID, Sequence[Signal]]:
-    """By device, what others have sent it."""
+    """By device, the signals that others have sent it."""
     able = [device.pk for device in devices if device.capabilities.get("paths")]
     if not able:
         return {}
     found: defaultdict[UUID, list[Signal]] = defaultdict(list)
     signals = PathSignal.objects.filter(receiver__in=able, sent_at__gte=now - LIFE).select_related("sender")
     for signal in signals.order_by("-sent_at", "-id"):
-        way = way_to(signal.sender)
+        way = direct_peer_of(signal.sender)
         if way is not None and len(found[signal.receiver_id]) < MAX_SIGNALS:
             found[signal.receiver_id].append(Signal(signal.path, way, bytes(signal.content)))
     return found

@@ -1,4 +1,4 @@
-"""Another signing key in the place of the platform's, which devices take over without joining again (ADR 64).
+"""Rotation of the platform's signing key, which devices follow without joining again (ADR 64).
 
 The key that is given up signs the next one's public half. The statement is kept for ever, so that a device that was
 away for a year follows too, and the former private key can be destroyed at once.
@@ -21,7 +21,7 @@ from coterie_wire.bundle import SignedManifest, new_signing_key, verify_key_of
 from coterie_wire.platform_keys import sign_next_key
 
 GRACE = timedelta(days=1)
-"""How long devices also take what the former key has signed: some of it is on the way, or comes from a process that was
+"""How long devices also accept signatures of the former key: some are in transit, or come from a process that was
 not restarted yet."""
 
 
@@ -35,7 +35,7 @@ class NextKeyInUse(CoterieError):
 
 @audited("fleet.rotate_signing_key")
 def rotate_signing_key(*, write_to: Path, is_leaked: bool, now: datetime) -> SigningKeyChange:
-    """Draw another signing key, write it to the new file `write_to` and record the present key's statement about it.
+    """Draw another signing key, write it to the new file `write_to` and record the current key's statement about it.
 
     The file is as the platform reads it: hexadecimal digits where the environment has the key. It signs once it is
     where the platform looks for it, see `use_written_key`; one that no device has heard of is replaced by the next.
@@ -63,7 +63,7 @@ def rotate_signing_key(*, write_to: Path, is_leaked: bool, now: datetime) -> Sig
 
 
 def draft_of_next_key() -> Path:
-    """Where the next key is while its statement is being recorded."""
+    """The file of the next key while its statement is being recorded."""
     return signing_key_file().with_name("signing-key.next")
 
 
@@ -85,14 +85,14 @@ def use_written_key() -> bool:
 
 
 class Succession:
-    """The keys that led to the present one, read once."""
+    """The keys that led to the current one, read once."""
 
     def __init__(self) -> None:
         self._present = verify_key().hex()
         self._changes: Mapping[str, SigningKeyChange] | None = None
 
     def statements(self, trusted_key: str) -> tuple[SignedManifest, ...]:
-        """What a device that trusts `trusted_key` has to follow, the oldest first; empty: it is up to date, or lost."""
+        """The statements for a device that trusts `trusted_key`, the oldest first; empty: it is up to date, or lost."""
         if trusted_key in {"", self._present}:
             return ()
         if self._changes is None:
@@ -108,12 +108,12 @@ class Succession:
         return tuple(found)
 
     def former_keys(self) -> list[str]:
-        """Those whose devices can follow to the present key."""
+        """Former keys from which devices can follow to the current one."""
         keys = SigningKeyChange.objects.values_list("former_key", flat=True)
         return [key for key in keys if self.statements(key)]
 
 
 def followers(devices: QuerySet[Device], succession: Succession) -> QuerySet[Device]:
-    """Those of `devices` that trust a former key, and take the present one when they check in next."""
+    """The devices that trust a former key, and take over the current one when they check in next."""
     keys = succession.former_keys()
     return devices.filter(trusted_key__in=keys, capabilities__platform_key__isnull=False)

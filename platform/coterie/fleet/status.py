@@ -17,7 +17,7 @@ class DeviceStatus(StrEnum):
     REVOKED = "revoked"
     LEFT = "left"
     QUARANTINED = "quarantined"
-    """Merges left out too much of what it sent: rounds ask it no more until an operator releases it."""
+    """Merges left out too many of its updates: no round invites it until an operator releases it."""
     NEVER_SEEN = "never_seen"
     """It has joined and not checked in."""
     ABSENT = "absent"
@@ -46,9 +46,9 @@ def rules(now: datetime) -> Mapping[DeviceStatus, Q]:
 
 
 def with_status(devices: QuerySet[Device], status: DeviceStatus, *, now: datetime) -> QuerySet[Device]:
-    """Those of `devices` that have the status."""
+    """The devices that have the status."""
     if status not in (DeviceStatus.REVOKED, DeviceStatus.LEFT, DeviceStatus.QUARANTINED):
-        # It follows from the rules; said as equalities, an index answers it.
+        # It follows from the rules; written as equalities, an index answers it.
         devices = devices.filter(state=Device.State.ENROLLED, quarantine="")
     for other, rule in rules(now).items():
         if other is status:

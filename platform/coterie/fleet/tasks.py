@@ -8,10 +8,10 @@ from coterie.fleet import counting, credentials, observing, presence
 
 @shared_task(name="coterie.fleet.tasks.tidy")
 def tidy() -> None:
-    """Remove old observations, and hashes of credentials that have ended; runs periodically."""
+    """Delete old observations, and hashes of credentials that have ended; runs periodically."""
     now = timezone.now()
-    observing.forget(now=now)
-    credentials.forget_former(now=now)
+    observing.delete_old(now=now)
+    credentials.delete_former(now=now)
 
 
 @shared_task(name="coterie.fleet.tasks.settle")

@@ -1,1 +1,1 @@
-"""Federated evaluation: a sample of devices measures a version on samples of their own."""
+"""Federated evaluation: a sample of devices measures a version on their own samples."""

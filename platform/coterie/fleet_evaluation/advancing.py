@@ -1,4 +1,4 @@
-"""Does whatever an evaluation is due for; anybody may ask at any time, and asking twice changes nothing."""
+"""Performs the due steps of an evaluation; it may be called at any time, and calling twice changes nothing."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -23,7 +23,7 @@ State = Evaluation.State
 
 
 def sweep(*, now: datetime) -> float:
-    """Find everything that is due; this alone is enough for every evaluation to end. Seconds for which there is none.
+    """Find everything that is due; this alone is enough for each evaluation to end. Returns seconds until one may be.
 
     A failure in one does not delay the others. Raises ExceptionGroup after all were processed.
     """
@@ -41,7 +41,7 @@ def sweep(*, now: datetime) -> float:
 
 @transaction.atomic
 def advance_evaluation(*, evaluation_id: UUID, now: datetime) -> None:
-    """Ask devices once enough are there, and end it once all have told or its time is over."""
+    """Ask devices once enough are present, and end it once all have reported or its time is over."""
     rows = Evaluation.objects.select_for_update(of=("self",), no_key=True).select_related("federation", "version__pair")
     evaluation = rows.filter(pk=evaluation_id, state__in=Evaluation.ACTIVE).first()
     if evaluation is None:
@@ -58,7 +58,7 @@ def advance_evaluation(*, evaluation_id: UUID, now: datetime) -> None:
 
 
 def _follow_clock(evaluation: Evaluation, now: datetime) -> None:
-    """Wait no longer than it says from now on: a clock that was set back must not lengthen it by as much."""
+    """Limit the wait from now on to the evaluation's own: a clock that was set back must not lengthen it by as much."""
     latest = now + timedelta(seconds=evaluation.within_s)
     if evaluation.due_at > latest + SKEW:
         evaluation.due_at = latest
@@ -91,17 +91,17 @@ def _begin_if_due(evaluation: Evaluation, now: datetime) -> None:
 
 
 def _end_if_due(evaluation: Evaluation, now: datetime) -> None:
-    # A device that has left cannot tell any more, and nobody waits for it.
+    # A device that has left cannot report any more, so it is not waited for.
     waits_for = evaluation.parts.filter(reported_at=None, device__state=Device.State.ENROLLED)
     waits = now < evaluation.due_at and waits_for.exists()
     if waits and evaluation.figures.get("reports") == evaluation.parts.filter(reported_at__isnull=False).count():
         return
     parts = list(evaluation.parts.select_related("device"))
     figures = _figures(parts)
-    kept = msgspec.to_builtins(figures)
-    if kept != evaluation.figures:
-        Evaluation.objects.filter(pk=evaluation.pk, state=State.MEASURING).update(figures=kept)
-        evaluation.figures = kept
+    stored = msgspec.to_builtins(figures)
+    if stored != evaluation.figures:
+        Evaluation.objects.filter(pk=evaluation.pk, state=State.MEASURING).update(figures=stored)
+        evaluation.figures = stored
     if waits:
         STEPS.explain(evaluation, reasons.measuring(devices=figures.devices, reports=figures.reports))
     elif figures.summary is not None and figures.summary.devices >= evaluation.reports_needed:
@@ -118,11 +118,11 @@ def _end_if_due(evaluation: Evaluation, now: datetime) -> None:
 
 
 def _figures(parts: list[Part]) -> EvaluationFigures:
-    told = [found for part in parts if (found := part.told()) is not None]
+    reported = [found for part in parts if (found := part.reported_figures()) is not None]
     return EvaluationFigures(
         devices=len(parts),
         reports=sum(part.reported_at is not None for part in parts),
         faults=sum(bool(part.fault_code) for part in parts),
-        summary=summarise(told),
-        by_tag=by_tag(told),
+        summary=summarise(reported),
+        by_tag=by_tag(reported),
     )

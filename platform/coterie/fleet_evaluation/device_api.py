@@ -11,7 +11,7 @@ from coterie_wire.messages import Done
 
 
 def report_evaluation(device: Device, message: ReportEvaluation, now: datetime) -> Done:
-    """Keep how a version does on a device."""
+    """Store a device's measurement of a version."""
     reporting.record_report(device=device, report=message, now=now)
     return Done()
 

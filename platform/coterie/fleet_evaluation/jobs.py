@@ -3,4 +3,4 @@
 from coterie.core.jobs import Job
 
 ADVANCE = Job("coterie.fleet_evaluation.tasks.advance")
-"""Arguments: evaluation. Take it as far as it goes."""
+"""Arguments: evaluation. Advance it as far as it goes."""

@@ -32,7 +32,7 @@ class Evaluation(Stateful, Separated):
         """Devices are asked; they measure when their conditions allow it."""
         FINISHED = "finished"
         FAILED = "failed"
-        """Too few devices have told in time."""
+        """Too few devices reported in time."""
         CANCELLED = "cancelled"
 
     ACTIVE = ("planned", "measuring")
@@ -43,20 +43,20 @@ class Evaluation(Stateful, Separated):
     tag = models.CharField(max_length=100, blank=True)
     """Only devices that carry it; blank: any."""
     devices_wanted = models.PositiveIntegerField()
-    """So many are asked, or all where there are fewer."""
+    """The number of devices that are asked, or all where there are fewer."""
     reports_needed = models.PositiveIntegerField()
     """Devices that must have measured it, else it fails."""
     within_s = models.PositiveIntegerField()
-    """Seconds that it waits for devices, and again that it waits for their reports."""
+    """Seconds that it waits for devices, and then again for their reports."""
     state = models.CharField(max_length=12, choices=State.choices, default=State.PLANNED)
     created_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True, blank=True)
     """When devices were asked."""
     due_at = models.DateTimeField()
-    """When it ends with what there is."""
+    """When it ends at the latest, with the reports there are."""
     ended_at = models.DateTimeField(null=True, blank=True)
     figures = models.JSONField(default=dict, blank=True)
-    """A `coterie.fleet_evaluation.summary.Figures` of what has come; empty before the first report."""
+    """A `coterie.fleet_evaluation.summary.EvaluationFigures` of the reports so far; empty before the first."""
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -78,7 +78,7 @@ class Evaluation(Stateful, Separated):
         return f"evaluation of {self.version}"
 
     def found(self) -> EvaluationFigures | None:
-        """What was measured so far; None before the first report."""
+        """The figures so far; None before the first report."""
         return from_values(self.figures, EvaluationFigures) if self.figures else None
 
 
@@ -108,8 +108,8 @@ class Part(Separated):
     def __str__(self) -> str:
         return f"{self.device} in {self.evaluation}"
 
-    def told(self) -> ReportedFigures | None:
-        """What the device has measured; None where it has told nothing, or a fault."""
+    def reported_figures(self) -> ReportedFigures | None:
+        """What the device has measured; None where it has not reported, or has reported a fault."""
         if self.samples is None or self.loss is None:
             return None
         return ReportedFigures(self.samples, self.loss, self.accuracy, tuple(self.device.tags))

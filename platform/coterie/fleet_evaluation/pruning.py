@@ -1,4 +1,4 @@
-"""What single devices measured may go; what was made of it stays with the evaluation."""
+"""Old measurements of single devices are deleted; their summary stays with the evaluation."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from coterie.fleet_evaluation.models import Evaluation, Part
 
 
 def old_parts(before: datetime) -> QuerySet[Part]:
-    """Of evaluations that have ended."""
+    """Parts of evaluations that ended before `before`."""
     return parts_of(Evaluation.objects.filter(ended_at__lt=before), Part, "evaluation")
 
 

@@ -22,13 +22,13 @@ def measuring(*, devices: int, reports: int) -> Reason:
 
 
 def measured(summary: Summary) -> Reason:
-    """It ended well."""
+    """The evaluation has finished."""
     how = f"loss {summary.loss:.4g}" if summary.accuracy is None else f"accuracy {summary.accuracy:.2%}"
     return Reason("fleet_evaluation.measured", f"{how} on {summary.samples} samples of {summary.devices} devices")
 
 
 def too_few_reports(*, needed: int, measured: int, faults: int, example: str) -> Reason:
-    """It ended without enough to say."""
+    """The evaluation failed, with too few measurements."""
     sentence = f"needs figures of {needed} devices, {measured} came in time"
     if faults:
         sentence += f", and {faults} could not measure it: {example}"

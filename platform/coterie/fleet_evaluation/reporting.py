@@ -1,4 +1,4 @@
-"""What devices are asked to measure, and what they tell."""
+"""What devices are asked to measure, and what they report."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from coterie_wire.evaluating import Evaluate, ReportEvaluation
 
 
 def message_of(part: Part, *, now: datetime) -> Evaluate:
-    """What the device is to measure."""
+    """The evaluation as sent to the device."""
     evaluation = part.evaluation
     return Evaluate(
         evaluation=str(evaluation.pk),
@@ -25,7 +25,7 @@ def message_of(part: Part, *, now: datetime) -> Evaluate:
 
 
 def record_report(*, device: Device, report: ReportEvaluation, now: datetime) -> None:
-    """Keep what a device tells; the first report stands, and what comes after the end is passed over.
+    """Store a device's report; the first one counts, and reports after the end are ignored.
 
     Raises UnknownEvaluation or ImplausibleEvaluation.
     """
@@ -44,7 +44,7 @@ def record_report(*, device: Device, report: ReportEvaluation, now: datetime) ->
 
 
 def _check(evaluation: Evaluation, report: ReportEvaluation) -> None:
-    """Whether the figures are of the model's task."""
+    """Check that the figures are of the model's task. Raises ImplausibleEvaluation."""
     if report.fit is None:
         return
     has_accuracy = evaluation.version.pair.model_spec().task in MEASURED

@@ -1,4 +1,4 @@
-"""What is known of federated evaluations."""
+"""Queries on federated evaluations."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,12 +14,12 @@ from coterie.fleet_evaluation.models import Evaluation, Part
 
 
 def active_evaluations() -> QuerySet[Evaluation]:
-    """All that are planned or under way, oldest first."""
+    """Evaluations that are planned or under way, oldest first."""
     return Evaluation.objects.filter(state__in=Evaluation.ACTIVE).order_by("created_at", "id")
 
 
 def open_parts(devices: Sequence[Device]) -> Mapping[UUID, Part]:
-    """By device, the oldest part that it has yet to tell the outcome of, with its evaluation."""
+    """By device, its oldest part that has no report yet, with its evaluation."""
     parts = Part.objects.filter(
         device__in=devices, reported_at=None, evaluation__state=Evaluation.State.MEASURING
     ).select_related("evaluation")
@@ -30,7 +30,7 @@ def open_parts(devices: Sequence[Device]) -> Mapping[UUID, Part]:
 
 
 def able_devices(evaluation: Evaluation, *, now: datetime) -> list[UUID]:
-    """Devices that could measure it: there, not held back, able to, and with samples for its federation's model."""
+    """Devices that could measure it: present, not held back, able to, and with samples for the federation's model."""
     federation = evaluation.federation
     present = present_members(federation, now=now).filter(paused_at=None, capabilities__evaluates=True)
     devices = list(with_tag(present, evaluation.tag).only("pk", "tags", "project"))

@@ -1,4 +1,4 @@
-"""What operators decide about federated evaluations: start one, or stop it."""
+"""Operators' decisions about federated evaluations: start one, or stop it."""
 
 from datetime import datetime, timedelta
 
@@ -37,7 +37,7 @@ def start_evaluation(
 ) -> Evaluation:
     """Have a sample of `devices` of a federation measure any version of its device model, on samples held out.
 
-    Without `federation` it is the one that moves the version's lineage. At least `reports` must have measured it within
+    `federation` defaults to the one that makes the version's lineage. At least `reports` must have measured it within
     `within_s` seconds of being asked. Raises NotADeviceVersion, NoFederation, OtherPair, Masked, TooFewAsked, BadTag or
     VersionRemoved.
     """
@@ -47,17 +47,17 @@ def start_evaluation(
         raise TooFewAsked(devices=devices, reports=reports)
     if tag:
         checked_tags([tag])
-    asked = federation or federation_of_lineage(version.pair, version.lineage)
-    if asked is None or asked.state not in ACTIVE:
+    target = federation or federation_of_lineage(version.pair, version.lineage)
+    if target is None or target.state not in ACTIVE:
         raise NoFederation(pair=version.pair.slug)
-    if asked.pair_id != version.pair_id:
-        raise OtherPair(federation=asked.slug, version=str(version.pk))
-    privacy = asked.parsed_plan().privacy
+    if target.pair_id != version.pair_id:
+        raise OtherPair(federation=target.slug, version=str(version.pk))
+    privacy = target.parsed_plan().privacy
     if privacy.masking() is not None:
-        raise Masked(federation=asked.slug, privacy=privacy.name)
+        raise Masked(federation=target.slug, privacy=privacy.name)
     hold_version(version)
     evaluation = Evaluation.objects.create(
-        federation=asked,
+        federation=target,
         version=version,
         tag=tag,
         devices_wanted=devices,

@@ -1,4 +1,4 @@
-"""What devices have measured, summed up: means, deciles and the worst, over all devices and by tag."""
+"""Summary of what devices have measured: means, deciles and the worst, over all devices and by tag."""
 
 import math
 from collections import defaultdict
@@ -20,7 +20,7 @@ class ReportedFigures(NamedTuple):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """One figure over devices, each counted once whatever it has of samples."""
+    """One figure over devices, each counted once however many samples it has."""
 
     mean: float
     deciles: tuple[float, ...]
@@ -30,7 +30,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Of a set of devices."""
+    """The figures of a set of devices."""
 
     devices: int
     samples: int
@@ -38,7 +38,7 @@ class Summary(msgspec.Struct, frozen=True):
     """Mean over all samples of all devices."""
     losses: Spread
     accuracy: float | None = None
-    """Share of all samples that is right; None: the task has no right and wrong."""
+    """Accuracy over all samples; None: the task has none."""
     accuracies: Spread | None = None
 
 
@@ -46,37 +46,37 @@ class EvaluationFigures(msgspec.Struct, frozen=True):
     """The outcome of an evaluation so far."""
 
     devices: int
-    """That were asked."""
+    """Number of devices that were asked."""
     reports: int
     faults: int
     """Reports that say why the device cannot measure it."""
     summary: Summary | None = None
-    """None: nobody has measured it."""
+    """None: no device has measured it."""
     by_tag: dict[str, Summary] = {}
 
 
-def summarise(told: Sequence[ReportedFigures]) -> Summary | None:
-    """None where there is nothing; all or none of `told` have an accuracy."""
-    if not told:
+def summarise(reported: Sequence[ReportedFigures]) -> Summary | None:
+    """Summary of `reported`; None where it is empty. All or none of them have an accuracy."""
+    if not reported:
         return None
-    samples = sum(one.samples for one in told)
-    losses = [one.loss for one in told]
-    judged = [(one, one.accuracy) for one in told if one.accuracy is not None]
+    samples = sum(one.samples for one in reported)
+    losses = [one.loss for one in reported]
+    judged = [(one, one.accuracy) for one in reported if one.accuracy is not None]
     shares = [share for _, share in judged]
     return Summary(
-        devices=len(told),
+        devices=len(reported),
         samples=samples,
-        loss=math.fsum(one.loss * one.samples for one in told) / samples,
+        loss=math.fsum(one.loss * one.samples for one in reported) / samples,
         losses=_spread(losses, worst=max(losses)),
         accuracy=math.fsum(one.samples * share for one, share in judged) / samples if shares else None,
         accuracies=_spread(shares, worst=min(shares)) if shares else None,
     )
 
 
-def by_tag(told: Iterable[ReportedFigures]) -> dict[str, Summary]:
-    """Of the devices of each tag; one with several tags counts in each."""
+def by_tag(reported: Iterable[ReportedFigures]) -> dict[str, Summary]:
+    """A summary by tag; a device with several tags counts in each."""
     tagged: defaultdict[str, list[ReportedFigures]] = defaultdict(list)
-    for one in told:
+    for one in reported:
         for tag in one.tags:
             tagged[tag].append(one)
     found = {tag: summarise(members) for tag, members in sorted(tagged.items())}
@@ -84,7 +84,7 @@ def by_tag(told: Iterable[ReportedFigures]) -> dict[str, Summary]:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value that `share` of `ordered`, which ascends, are not greater than, between neighbours in proportion.
+    """The quantile of `ordered` (ascending) at `share`, with linear interpolation.
 
     Hyndman and Fan, Sample Quantiles in Statistical Packages (1996), definition 7.
     """

@@ -10,11 +10,11 @@ from coterie.fleet_evaluation import advancing
 
 @shared_task(name="coterie.fleet_evaluation.tasks.sweep")
 def sweep() -> float:
-    """Find whatever is due; runs all the time."""
+    """Find the evaluations that are due; runs all the time."""
     return advancing.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.fleet_evaluation.tasks.advance")
 def advance(evaluation: str) -> None:
-    """Take an evaluation as far as it goes."""
+    """Advance an evaluation as far as it goes."""
     advancing.advance_evaluation(evaluation_id=UUID(evaluation), now=timezone.now())

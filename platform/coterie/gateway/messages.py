@@ -16,7 +16,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.device_logs import device_api as device_logs
 from coterie.federations import device_api as federations
 from coterie.fleet import device_api as fleet
-from coterie.fleet.credentials import take_over_shown
+from coterie.fleet.credentials import activate_shown
 from coterie.fleet.handler import Handler, SlowHandler
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import Shown, device_of, device_of_credential, devices_that_show
@@ -119,7 +119,7 @@ def _call(device: Device | CoterieError, asked: BatchedMessage) -> Call | Except
     if isinstance(device, CoterieError):
         return device
     try:
-        take_over_shown(device=device, credential=asked.credential, now=timezone.now())
+        activate_shown(device=device, credential=asked.credential, now=timezone.now())
         return Call(device, _decoded("check-in", asked.body), asked.by_socket)
     except WireError as error:
         return error

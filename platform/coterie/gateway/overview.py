@@ -7,7 +7,7 @@ from django.db.models import Prefetch
 
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
-from coterie.fleet.presence import is_there
+from coterie.fleet.presence import is_on_time
 from coterie.fleet.selectors import enrolled_devices, ready_devices, why_not_ready
 from coterie.rounds.models import Assignment, Round
 from coterie_wire.conditions import Reason
@@ -53,7 +53,7 @@ def overview(*, now: datetime) -> Overview:
     live = Assignment.objects.filter(state__in=Assignment.LIVE)
     fleet = enrolled_devices()
     devices = fleet.order_by("name").prefetch_related(Prefetch("assignments", queryset=live, to_attr="live"))
-    present = fleet.filter(is_there(now))
+    present = fleet.filter(is_on_time(now))
     return Overview(
         devices=tuple(_line(device, now) for device in devices[:DEVICES_SHOWN]),
         devices_total=fleet.count(),

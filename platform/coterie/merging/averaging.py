@@ -35,7 +35,7 @@ from coterie.privacy.selectors import largest_spent, limit_of
 from coterie.privacy.services import spend
 from coterie.privacy.streams import index_of, resting, secret_of, stream_of, sums_before
 from coterie.registry.models import NEXT_BOUND, ORDINARY_NORM, Metric, ModelVersion, VersionDifference
-from coterie.registry.services import EncodedDifference, keep_file
+from coterie.registry.services import EncodedDifference, store_file
 from coterie.registry.verifying import sound_path
 from coterie_learning.merge import Cohort
 from coterie_wire.conditions import Reason
@@ -83,8 +83,8 @@ def average(merge: Merge, directory: Path, cancel: threading.Event, *, now: date
     candidate = Candidate(
         parent=merge.base_version,
         lineage=merge.base_version.lineage,
-        parameters=keep_file(path=Path(arguments.output), now=now),
-        server_state=keep_file(path=Path(arguments.state_output), now=now) if remembers else None,
+        parameters=store_file(path=Path(arguments.output), now=now),
+        server_state=store_file(path=Path(arguments.state_output), now=now) if remembers else None,
         difference=_difference(merge, result, directory, now),
         before=result.base,
         after=result.candidate,
@@ -192,8 +192,8 @@ def _difference(merge: Merge, result: MergeResult, directory: Path, now: datetim
     codec = merge.parsed_plan().down.codec()
     if codec is None or result.difference is None:
         return None
-    residual = None if result.residual is None else keep_file(path=directory / RESIDUAL, now=now)
-    return EncodedDifference(keep_file(path=directory / DIFFERENCE, now=now), codec.name, residual)
+    residual = None if result.residual is None else store_file(path=directory / RESIDUAL, now=now)
+    return EncodedDifference(store_file(path=directory / DIFFERENCE, now=now), codec.name, residual)
 
 
 def _difference_bytes(result: MergeResult) -> dict[str, float]:

@@ -32,7 +32,7 @@ from coterie.merging.judging import ROUNDING
 from coterie.merging.models import Merge, Update
 from coterie.registry.models import BASE, Blob, Metric, ModelVersion, Role
 from coterie.registry.selectors import champion
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 from coterie.registry.verifying import sound_path
 from coterie_wire.structs import from_values
 
@@ -77,8 +77,8 @@ def distil(
     result = distiller(arguments, cancel, report)
     stored = {
         lineage.name: StoredLineage(
-            cloud=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.cloud"), now=now),
-            device=keep_file(path=Path(arguments.output, f"{lineage.name or 'base'}.device"), now=now),
+            cloud=store_file(path=Path(arguments.output, f"{lineage.name or 'base'}.cloud"), now=now),
+            device=store_file(path=Path(arguments.output, f"{lineage.name or 'base'}.device"), now=now),
         )
         for lineage in result.lineages
     }

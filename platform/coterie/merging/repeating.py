@@ -21,7 +21,7 @@ from coterie.merging.figures import by_class
 from coterie.merging.models import Merge
 from coterie.merging.reasons import DAMAGED
 from coterie.registry.models import Metric
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 
 
 class UpdateLost(CoterieError):
@@ -62,9 +62,9 @@ def repeat(
     for fault in result.left_out:
         if fault.code == DAMAGED.code:
             raise UpdateLost(sha256=fault.sha256)
-    state = None if result.server_state is None else keep_file(path=Path(arguments.state_output), now=now).pk
-    residual = None if result.residual is None else keep_file(path=directory / RESIDUAL, now=now).pk
-    parameters = keep_file(path=Path(arguments.output), now=now).pk
+    state = None if result.server_state is None else store_file(path=Path(arguments.state_output), now=now).pk
+    residual = None if result.residual is None else store_file(path=directory / RESIDUAL, now=now).pk
+    parameters = store_file(path=Path(arguments.output), now=now).pk
     metrics = {**quality_figures(result), **by_class(result.candidate), **carried_figures(result)}
     return Repeated(Beginning(parameters, state, residual, metrics), metrics)
 

@@ -1,1 +1,1 @@
-"""What a device's owner can ask of the platform: to see what it knows of the device, and to have that forgotten."""
+"""The rights of a device's owner: to see what the platform stores about the device, and to have it forgotten."""

@@ -1,4 +1,4 @@
-"""Forgotten devices and rebuilt lineages in Django's admin, to look at."""
+"""Forgotten devices and rebuilt lineages in Django's admin, read-only."""
 
 from django.contrib import admin
 

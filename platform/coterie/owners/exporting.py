@@ -1,4 +1,4 @@
-"""All that the platform knows of a device: one JSON document for operators, pages of it for the device itself."""
+"""All that the platform stores about a device: one JSON document for operators, pages of it for the device itself."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from coterie_wire.owning import PLATFORM_FORMAT, ExportPage, PlatformExport
 RECEIPTS = "receipts"
 NAMES = (*(section.name for section in SECTIONS), RECEIPTS)
 PAGE_BYTES = 256 << 10
-"""Of a page's rows, so that its message is far from the largest that is read; one row may be larger."""
+"""Most bytes of a page's rows, far below the largest message that is accepted; a single row may be larger."""
 
 
 class UnknownSection(CoterieError):

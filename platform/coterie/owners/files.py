@@ -17,17 +17,17 @@ from coterie_wire.structs import from_values
 
 
 class Leftover(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is to be removed; removing it twice is removing it once."""
+    """One thing that is to be removed; removing it is idempotent."""
 
     cohort: int = 0
     sha256: str = ""
-    """An update of the cohort; blank: all that the cohort has, whose round nobody merges any more."""
+    """An update of the cohort; blank: all files of the cohort, whose round is not merged any more."""
     arriving: UUID | None = None
     """Instead, an assignment of which an update or a masked vector may be arriving."""
 
 
 def remove(leftover: Leftover) -> bool:
-    """Whether it is gone now, or another device's; False: whether another device sends the same is not known yet."""
+    """Whether it is gone now, or belongs to another device; False: another device may still be sending the same."""
     if leftover.arriving is not None:
         UPLOADS.discard(leftover.arriving)
         VECTORS.discard(leftover.arriving)
@@ -42,7 +42,7 @@ def remove(leftover: Leftover) -> bool:
 
 @transaction.atomic
 def _remove_update(cohort: int, sha256: str) -> bool:
-    """Content is kept once, whoever sent it. The rounds are held, so that nobody offers the same meanwhile."""
+    """Equal content of several devices is stored once. Locks the rounds, so that none offers the same meanwhile."""
     round_ = (
         Round.objects.select_for_update(of=("self",), no_key=True)
         .select_related("federation")
@@ -61,5 +61,5 @@ def _remove_update(cohort: int, sha256: str) -> bool:
 
 
 def leftovers(values: object) -> tuple[Leftover, ...]:
-    """Those that a row keeps."""
+    """The leftovers stored in a row."""
     return from_values(values, tuple[Leftover, ...])

@@ -1,4 +1,4 @@
-"""A forgotten device's names in what others keep: the audit log, what webhooks and people were told, and mutes."""
+"""Replaces a forgotten device's names elsewhere: in the audit log, webhook deliveries, sentences, and mutes."""
 
 import re
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ SENTENCES: tuple[type[Model], ...] = (Mute, Incident, Notice)
 """Keep what a fault said, which may be that of another thing and name the device as the last of several."""
 
 
-def forget_in_log(device: Device) -> None:
-    """Entries stay, and tell of a device that is called otherwise.
+def replace_in_log(device: Device) -> None:
+    """Replace the device's name in entries by its pseudonym.
 
-    The database lets nothing else be changed in the log, and this only of devices that are forgotten.
+    The database allows no other change of the log, and this one only for forgotten devices.
     """
     pseudonym = pseudonym_of(device)
     budgets = Budget.objects.filter(device=device).annotate(key=Cast("pk", CharField())).values("key")
@@ -38,14 +38,14 @@ def forget_in_log(device: Device) -> None:
         )
 
 
-def forget_in_deliveries(device: Device) -> None:
-    """What a webhook was told of it is removed, and what it was to be told is told no more."""
-    told = Delivery.objects.annotate(text=Cast("body", TextField()))
-    told.filter(text__contains=str(device.pk)).delete()
+def delete_deliveries(device: Device) -> None:
+    """Delete webhook deliveries about the device, delivered or pending."""
+    deliveries = Delivery.objects.annotate(text=Cast("body", TextField()))
+    deliveries.filter(text__contains=str(device.pk)).delete()
 
 
-def forget_in_sentences(device: Device, name: str) -> None:
-    """Sentences that tell of it by `name` tell of it otherwise; a name that is part of a longer word is another's."""
+def replace_in_sentences(device: Device, name: str) -> None:
+    """Replace `name` by the pseudonym in sentences about it; a name within a longer word is another device's."""
     word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
     for model in SENTENCES:
         for key, sentence in model._base_manager.filter(sentence__contains=name).values_list("pk", "sentence"):
@@ -54,5 +54,5 @@ def forget_in_sentences(device: Device, name: str) -> None:
 
 
 def _plain(columns: Mapping[str, object], pseudonym: str) -> dict[str, object]:
-    """The same columns without what is personal in them."""
+    """The same columns without personal content."""
     return {name: pseudonym if name in PERSONAL else value for name, value in columns.items()}

@@ -4,4 +4,4 @@ from coterie.core.jobs import Job
 
 SWEEP = Job("coterie.owners.tasks.sweep")
 REBUILD = Job("coterie.owners.tasks.rebuild")
-"""Arguments: rebuild. Go on with it."""
+"""Arguments: rebuild. Continue it."""

@@ -1,4 +1,4 @@
-"""How the version in use came to be, and which versions hold a device that is forgotten."""
+"""How the version in use was made, and which versions contain updates of a forgotten device."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Origin = ModelVersion.Origin
 
 @dataclass(frozen=True)
 class Made:
-    """How a version was made of one before."""
+    """How a version was made from an earlier one."""
 
     base: ModelVersion
     merges: tuple[int, ...] | None
@@ -26,7 +26,7 @@ class Made:
 
 
 class Repeatable(NamedTuple):
-    """What is to be made again without a device."""
+    """The merges to be repeated without a device."""
 
     bases: Sequence[ModelVersion]
     """Versions that do not hold it, newest first; the first of them is what the first of its merges went on from."""
@@ -52,7 +52,7 @@ def history_of(version: ModelVersion) -> list[Made]:
 
 
 def without_device(history: Sequence[Made], rebuild: Rebuild) -> Repeatable | None:
-    """What of `history` is to be made again without the device of `rebuild`; None: it is not in there."""
+    """The part of `history` to be repeated without the device of `rebuild`; None: the device is not in it."""
     held, first = set(rebuild.held), None
     for place, made in enumerate(history):
         if str(rebuild.pk) in made.without:

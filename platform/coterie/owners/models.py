@@ -1,4 +1,4 @@
-"""Devices that were forgotten, each with the receipt of what was removed, and lineages that are rebuilt without them.
+"""Forgotten devices, each with the receipt of what was removed, and lineages that are rebuilt without them.
 
 Forgetting goes asked → removing → done, a rebuild asked → repeating → retiring → done. What was asked is never lost:
 each step is one transaction that may be done again, and whoever is killed leaves it to the next sweep.
@@ -38,18 +38,18 @@ class Forgetting(Stateful, Separated):
         OPERATOR = "operator"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    """Number of the receipt: whoever knows it may read it."""
+    """Number of the receipt, which is the right to read it."""
     device = models.OneToOneField(Device, on_delete=models.PROTECT, related_name="forgetting")
     asked_by = models.CharField(max_length=10, choices=By.choices)
     state = models.CharField(max_length=10, choices=State.choices, default=State.ASKED)
     asked_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
     taken_out = models.PositiveIntegerField(default=0, editable=False)
-    """Updates that were taken out of rounds before these merged them."""
+    """Number of updates that were taken out of rounds before they were merged."""
     removed = models.JSONField(default=dict, editable=False)
     """By section of the export, how many rows were removed."""
     holds = models.JSONField(default=list, editable=False)
-    """Versions known to hold its updates, oldest first: a list of `coterie_wire.owning.HoldsUpdate`."""
+    """Versions that contain its updates, oldest first: a list of `coterie_wire.owning.HoldsUpdate`."""
     files = models.JSONField(default=list, editable=False)
     """What is still to be removed: a list of `coterie.owners.files.Leftover`."""
 
@@ -97,7 +97,7 @@ class Rebuild(Stateful, Leased, Separated):
     without = models.JSONField(default=list, editable=False)
     """All rebuilds of the federation that were asked for when this one began: their devices were gone by then."""
     base = models.ForeignKey(ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What it begins with."""
+    """The version with which it begins."""
     merges = models.JSONField(default=list, editable=False)
     """Merges that have been repeated, in their order, by their keys."""
     to_repeat = models.PositiveIntegerField(default=0)
@@ -106,23 +106,23 @@ class Rebuild(Stateful, Leased, Separated):
     restart_sentence = models.CharField(max_length=400, blank=True)
     """Why merges were not repeated although the plan has promised that; blank: they were, or it has not."""
     parameters = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What the merges have come to so far; None: to what `base` is."""
+    """Parameters of the merges repeated so far; None: those of `base`."""
     server_state = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     residual = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     metrics = models.JSONField(default=dict, editable=False)
-    """Each a `Metric`, of what they have come to."""
+    """Metrics of these parameters, each a `Metric`."""
     result_version = models.OneToOneField(
         ModelVersion, null=True, blank=True, on_delete=models.PROTECT, related_name="rebuilt_by"
     )
-    """None: none was needed, or none is in use yet."""
+    """The version without the device that was put to use; None: none was needed, or none is in use yet."""
     retired = models.PositiveIntegerField(default=0)
-    """Versions that hold the device, whose parameters are gone."""
+    """Number of versions that contain the device, whose parameters were removed."""
     retired_bytes = models.PositiveBigIntegerField(default=0)
     elsewhere = models.PositiveIntegerField(default=0)
-    """Versions of other lineages that went on from such a version, and stay."""
+    """Number of descendants of such versions in other lineages, which stay."""
     asked_at = models.DateTimeField()
     postponed_until = models.DateTimeField(null=True, blank=True)
-    """No worker begins before: the attempt before failed."""
+    """No worker begins before this time, because the last attempt failed."""
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Why something of a device is gone, and what forgetting it waits for."""
+"""Why something of a device was removed, and what forgetting it waits for."""
 
 from coterie_wire.conditions import Reason
 
@@ -8,7 +8,7 @@ REMOVING = Reason("owners.removing", "its files are being removed")
 
 
 def in_a_sum(federation: str, number: int) -> Reason:
-    """A sum that is being formed cannot be formed without what is in it already."""
+    """The device cannot be taken out of a sum that is being formed."""
     return Reason(
         "owners.in_a_sum",
         f"its update is in a sum of round {number} of {federation}, from which it cannot be taken; it is removed when "
@@ -17,7 +17,7 @@ def in_a_sum(federation: str, number: int) -> Reason:
 
 
 def in_an_answer(federation: str) -> Reason:
-    """So it is with the sum of answers to a question."""
+    """The device cannot be taken out of a sum of answers to a question."""
     return Reason(
         "owners.in_an_answer",
         f"its answer is in a sum that {federation} is asked for, from which it cannot be taken; it is removed when the "
@@ -47,7 +47,7 @@ NO_BASE = Reason(
 
 
 def repeating(done: int, of: int) -> Reason:
-    """How far it is."""
+    """The progress of the rebuild."""
     return Reason("owners.repeating", f"{done} of {of} merges are repeated without the device")
 
 
@@ -60,5 +60,5 @@ def still_used(versions: int) -> Reason:
 
 
 def rebuild_failed(problem: str, pause_s: float) -> Reason:
-    """The latest attempt."""
+    """The latest attempt failed."""
     return Reason("owners.rebuild_failed", f"it failed, and is tried again {pause_s:.0f} s from now: {problem}")

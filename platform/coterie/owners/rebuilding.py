@@ -1,6 +1,7 @@
-"""The work on a rebuild: merges are repeated without the device, and what they come to is put to use.
+"""Running a rebuild: merges are repeated without the device, and the resulting version is put to use.
 
-One worker at a time does it; each repeated merge is a step that is kept. What cannot be repeated is restarted.
+One worker at a time does it; the result of each repeated merge is stored. Where merges cannot be repeated, rounds
+restart from an earlier version.
 """
 
 import logging
@@ -61,8 +62,8 @@ STEPS = Steps(
 )
 
 
-def ask_for_rebuilds(forgetting: Forgetting, merges: Sequence[Merge], *, now: datetime) -> None:
-    """Have each federation whose plan promises it rebuilt, where `merges` counted updates of the device."""
+def request_rebuilds(forgetting: Forgetting, merges: Sequence[Merge], *, now: datetime) -> None:
+    """Create a rebuild for each federation whose plan promises it, and whose `merges` counted updates of the device."""
     by_federation: dict[Federation, list[Merge]] = {}
     for merge in merges:
         by_federation.setdefault(merge.federation, []).append(merge)
@@ -80,14 +81,14 @@ def ask_for_rebuilds(forgetting: Forgetting, merges: Sequence[Merge], *, now: da
 
 
 def _promise_of(federation: Federation, held: Sequence[Merge]) -> Promise:
-    """What the plan promises now, or else what it last promised when the device had a part in it."""
+    """The promise of the current plan, or else of the last plan under which the device took part."""
     plans = [merge.plan for merge in sorted(held, key=lambda merge: merge.number)]
     promises = [stored_plan(plan).forgetting for plan in (*plans, federation.plan)]
     return next((one for one in reversed(promises) if one.rebuilds), promises[-1])
 
 
 def queue_rebuilds(*, now: datetime) -> float:
-    """Have a worker go on with each rebuild that none holds. Seconds for which there is none."""
+    """Queue each rebuild that no worker holds. Returns seconds until one may become due."""
     unfinished = Rebuild.objects.exclude(state=State.DONE)
     if not unfinished.exists():
         return LONGEST_S
@@ -97,7 +98,7 @@ def queue_rebuilds(*, now: datetime) -> float:
 
 
 def run_rebuild(*, key: UUID, clock: Clock, merger: Merger = merge_here_or_in_child) -> None:
-    """Take a rebuild as far as it goes now. A worker that dies leaves it to the next, when its lease ends."""
+    """Advance a rebuild as far as it goes now. When a worker dies, another continues once the lease ends."""
     lease = uuid4()
     unfinished = Rebuild.objects.filter(pk=key).exclude(state=State.DONE)
     if not take_lease(unfinished, lease=lease, now=clock()):
@@ -105,7 +106,7 @@ def run_rebuild(*, key: UUID, clock: Clock, merger: Merger = merge_here_or_in_ch
     rebuild = Rebuild.objects.select_related("federation__pair", "base").get(pk=key)
     with Heartbeat(lambda: extend_lease(unfinished, lease=lease, now=clock())) as heartbeat:
         try:
-            _go_on(rebuild, lease, heartbeat.lost, clock, merger)
+            _advance(rebuild, lease, heartbeat.lost, clock, merger)
         except Cancelled:
             logger.info("%s has been taken over by another worker", rebuild)
             return
@@ -117,7 +118,7 @@ def run_rebuild(*, key: UUID, clock: Clock, merger: Merger = merge_here_or_in_ch
             unfinished.filter(lease_token=lease).update(lease_until=None, attempts=0, postponed_until=None)
 
 
-def _go_on(rebuild: Rebuild, lease: UUID, lost: Event, clock: Clock, merger: Merger) -> None:
+def _advance(rebuild: Rebuild, lease: UUID, lost: Event, clock: Clock, merger: Merger) -> None:
     if rebuild.state in Rebuild.BEFORE_USE and _is_behind(rebuild):
         STEPS.explain(rebuild, reasons.BEHIND_ANOTHER)
         return
@@ -190,7 +191,7 @@ def _why_not_repeated(found: Repeatable, promise: Promise) -> Reason | None:
 
 
 def _repeat_next(rebuild: Rebuild, lease: UUID, lost: Event, clock: Clock, merger: Merger) -> bool:
-    """Repeat one merge, or put what they have come to to use; False: something is waited for."""
+    """Repeat one merge, or put the result to use; False: it has to wait."""
     found = _to_repeat(rebuild)
     done = tuple(rebuild.merges)
     if found is None or found.bases[0] != rebuild.base or found.merges is None or found.merges[: len(done)] != done:
@@ -212,15 +213,15 @@ def _repeat_next(rebuild: Rebuild, lease: UUID, lost: Event, clock: Clock, merge
         changes |= {"parameters_id": result.parameters, "server_state_id": result.server_state}
         changes |= {"residual_id": result.residual, "metrics": dict(repeated.metrics)}
     held = Rebuild.objects.filter(pk=rebuild.pk, lease_token=lease, state=State.REPEATING)
-    said = reasons.repeating(len(done) + 1, len(found.merges))
-    if not held.update(**changes, **reason_columns(said), attempts=1):
+    reason = reasons.repeating(len(done) + 1, len(found.merges))
+    if not held.update(**changes, **reason_columns(reason), attempts=1):
         raise Cancelled
     rebuild.refresh_from_db()
     return True
 
 
 def _reached(rebuild: Rebuild) -> Beginning:
-    """What the merges have come to so far."""
+    """The result of the merges repeated so far."""
     assert rebuild.base is not None, "what repeats has its base"
     if rebuild.parameters_id is None:
         return Beginning.of_version(rebuild.base)
@@ -228,7 +229,7 @@ def _reached(rebuild: Rebuild) -> Beginning:
 
 
 def _restart(rebuild: Rebuild, found: Repeatable, problem: Reason | None, *, now: datetime) -> bool:
-    """Have rounds go on from the newest version that is kept from before the device; False: something is waited for."""
+    """Restart rounds from the newest stored version from before the device; False: it has to wait."""
     base = next((one for one in found.bases if one.parameters.removed_at is None), None)
     if base is None:
         STEPS.explain(rebuild, reasons.NO_BASE)
@@ -242,7 +243,7 @@ def _restart(rebuild: Rebuild, found: Repeatable, problem: Reason | None, *, now
 
 
 def _use(rebuild: Rebuild, reached: Beginning, *, now: datetime) -> bool:
-    """Put a version without the device to use, unless another has come to use meanwhile; False: it waits."""
+    """Put a version without the device to use, unless another was put to use meanwhile; False: it has to wait."""
     with transaction.atomic():
         federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(pk=rebuild.federation_id)
         round_ = federation.rounds.select_for_update(of=("self",), no_key=True).filter(state__in=Round.ACTIVE).first()
@@ -255,7 +256,7 @@ def _use(rebuild: Rebuild, reached: Beginning, *, now: datetime) -> bool:
             return False
         found = _to_repeat(rebuild)
         if found is None or (rebuild.to_repeat and found.merges != tuple(rebuild.merges)):
-            return True  # looked at again
+            return True  # checked again
         version = _publish(rebuild, reached, now)
         if round_ is not None and round_.state == Round.State.OPEN:
             close(round_=round_, now=now)  # its updates fit no more, and its merge will say so
@@ -309,7 +310,7 @@ def _blob(sha256: str) -> Blob:
 
 
 def _retire(rebuild: Rebuild, *, now: datetime) -> None:
-    """Remove the parameters of the versions that hold the device, as soon as nobody reads them any more."""
+    """Remove the parameters of the versions that contain the device, once they are not in use any more."""
     lineage = rebuild.federation.lineage()
     holding = holding_versions(rebuild)
     versions = {version.pk for version in holding if version.lineage == lineage}
@@ -325,13 +326,13 @@ def _retire(rebuild: Rebuild, *, now: datetime) -> None:
     if used:
         STEPS.explain(rebuild, reasons.still_used(len(used)))
         return
-    said = None if rebuild.result_version_id is not None else reasons.NOT_IN_USE
-    STEPS.take(rebuild, State.DONE, reason=said, finished_at=now, parameters=None, server_state=None, residual=None)
+    reason = None if rebuild.result_version_id is not None else reasons.NOT_IN_USE
+    STEPS.take(rebuild, State.DONE, reason=reason, finished_at=now, parameters=None, server_state=None, residual=None)
     logger.info("%s is done", rebuild)
 
 
 def _postpone(rebuild: Rebuild, lease: UUID, error: Exception, *, now: datetime) -> None:
-    """The next attempt waits twice as long as this one did; a promise is not given up."""
+    """Delay the next attempt, twice as long each time; a promised rebuild is never given up."""
     held = Rebuild.objects.filter(pk=rebuild.pk, lease_token=lease)
     attempts = held.values_list("attempts", flat=True).first()
     if attempts is None:
@@ -339,5 +340,5 @@ def _postpone(rebuild: Rebuild, lease: UUID, error: Exception, *, now: datetime)
     pause = pause_after(attempts - 1)
     problem = f"{error} [{error.code}]" if isinstance(error, CoterieError) else f"{type(error).__name__}: {error}"
     logger.warning("%s failed, attempt %d: %s", rebuild, attempts, problem)
-    said = reasons.rebuild_failed(problem, pause.total_seconds())
-    held.update(**reason_columns(said), lease_until=None, postponed_until=now + pause)
+    reason = reasons.rebuild_failed(problem, pause.total_seconds())
+    held.update(**reason_columns(reason), lease_until=None, postponed_until=now + pause)

@@ -1,4 +1,4 @@
-"""Receipts: everything that left a device to be learned from, or to be read, what covered it, what became of it."""
+"""Receipts: everything that left a device, which privacy mechanism covered it, and how it was used."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -53,7 +53,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 def receipts_of(device: Device) -> list[Receipt]:
-    """What left it, oldest first."""
+    """The receipts of everything that left the device, oldest first."""
     found = [*_updates(device), *_masked(device), *_portions(device), *_profiles(device), *_logs(device)]
     return sorted(found, key=lambda receipt: receipt.at)
 
@@ -183,7 +183,7 @@ def _logs(device: Device) -> Iterator[Receipt]:
 
 
 def _privacy(plan: object) -> str:
-    """What covered it by the plan; a kind whose package is there no more is named, too."""
+    """The plan's privacy kind that covered it, even if its package is no longer installed."""
     name = from_values(plan, _Covered).privacy.kind
     kind = PRIVACY.kinds.get(name)
     return "" if kind is not None and kind.leaves_as_is else name

@@ -1,4 +1,4 @@
-"""Where the platform knows something of a device: one section a table, which a test compares with all tables."""
+"""The tables with rows about a device: one section each, which a test compares with all tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,13 +44,13 @@ class Section:
     by: str
     """The column that holds the device, from the table or along its keys."""
     says: str
-    """What they tell, as a sentence for the owner."""
+    """What the rows contain, as a sentence for the owner."""
     without: frozenset[str] = frozenset()
-    """Columns that are secret, or are about somebody else."""
+    """Columns that are secret, or are about another person."""
     rule: Q = field(default_factory=Q)
 
     def columns(self) -> Sequence[str]:
-        """What is told of each row."""
+        """The exported columns of each row."""
         return [column.attname for column in self.model._meta.concrete_fields if column.name not in self.without]
 
     def rows(self, device: Device) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""What is known of devices that were forgotten."""
+"""Queries on forgotten devices."""
 
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +19,7 @@ class UnknownReceipt(CoterieError):
 
 
 def checked_receipt(text: str) -> UUID:
-    """The number of a receipt. Raises UnknownReceipt where the text is none."""
+    """The receipt number in `text`. Raises UnknownReceipt where it is none."""
     return key_of(text, UnknownReceipt(receipt=text))
 
 
@@ -32,7 +32,7 @@ def forgetting_of(receipt: UUID) -> Forgetting:
 
 
 def news_of(forgetting: Forgetting) -> ForgetNews:
-    """How far it is."""
+    """The progress of forgetting, as sent to the device."""
     is_done = forgetting.state == Forgetting.State.DONE
     rebuilds = Rebuild.objects.filter(forgetting=forgetting).select_related("federation", "result_version")
     holds = from_values(forgetting.holds, tuple[HoldsUpdate, ...])
@@ -47,7 +47,7 @@ def news_of(forgetting: Forgetting) -> ForgetNews:
         holds=holds[-LISTED:],
         versions=len(holds),
         rebuilt=tuple(_rebuilt(rebuild) for rebuild in rebuilds.order_by("asked_at", "pk")),
-        done_at=_told(forgetting.finished_at),
+        done_at=_isoformat(forgetting.finished_at),
     )
 
 
@@ -61,32 +61,34 @@ def _rebuilt(rebuild: Rebuild) -> Rebuilt:
         repeated=len(rebuild.merges),
         retired=rebuild.retired,
         elsewhere=rebuild.elsewhere,
-        done_at=_told(rebuild.finished_at),
+        done_at=_isoformat(rebuild.finished_at),
     )
 
 
-def _told(at: datetime | None) -> str:
+def _isoformat(at: datetime | None) -> str:
     return "" if at is None else at.isoformat()
 
 
 def outcome_of(rebuild: Rebuild) -> str:
-    """What a rebuild that is done has come to."""
+    """The outcome of a completed rebuild, as a sentence."""
     version = rebuild.result_version
     if version is None:
-        said = "the version in use holds nothing of the device"
+        sentence = "the version in use holds nothing of the device"
     elif rebuild.merges:
-        said = (
+        sentence = (
             f"version {version.number} holds no update of the device: {_count(len(rebuild.merges), 'merge')} repeated "
         )
-        said += "without it; what others had learned from earlier versions is in their updates still"
+        sentence += "without it; what others had learned from earlier versions is in their updates still"
     else:
-        said = f"version {version.number} holds nothing of the device: rounds begin again from before its first update"
+        sentence = (
+            f"version {version.number} holds nothing of the device: rounds begin again from before its first update"
+        )
         if rebuild.restart_sentence:
-            said += f", since merges could not be repeated ({rebuild.restart_sentence})"
-    said += f"; {_count(rebuild.retired, 'version')} that held it removed"
+            sentence += f", since merges could not be repeated ({rebuild.restart_sentence})"
+    sentence += f"; {_count(rebuild.retired, 'version')} that held it removed"
     if rebuild.elsewhere:
-        said += f"; {_count(rebuild.elsewhere, 'version')} of other federations stay that went on from one"
-    return said
+        sentence += f"; {_count(rebuild.elsewhere, 'version')} of other federations stay that went on from one"
+    return sentence
 
 
 def _count(number: int, what: str) -> str:

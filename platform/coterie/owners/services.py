@@ -1,4 +1,4 @@
-"""A device is forgotten: at once it is out of whatever goes on, and what is kept of it is removed step by step."""
+"""Forgetting a device: it is taken out of current work at once, and what is stored about it is removed step by step."""
 
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -11,8 +11,8 @@ from django.db.models.functions import Replace
 from coterie.audit.recording import check_permitted, record
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
-from coterie.fleet.services import forget_words, pseudonym_of
-from coterie.owners.forgetting_names import forget_in_deliveries, forget_in_log, forget_in_sentences
+from coterie.fleet.services import anonymise_device, pseudonym_of
+from coterie.owners.forgetting_names import delete_deliveries, replace_in_log, replace_in_sentences
 from coterie.owners.jobs import SWEEP
 from coterie.owners.models import Forgetting
 from coterie.owners.reasons import ASKED
@@ -29,44 +29,44 @@ class ReceiptTaken(CoterieError):
 
 
 def forget_device(*, device: Device, now: datetime) -> Forgetting:
-    """An operator has the device forgotten, for its owner. Forgetting twice changes nothing.
+    """Forget a device, at an operator's request for its owner. Forgetting twice changes nothing.
 
     Raises NobodyActs, RoleNeeded or ScopeNeeded.
     """
     check_permitted("owners.forget_device")
     with transaction.atomic():
-        known = Forgetting.objects.filter(device=device).first()
-        if known is not None:
-            return known
-        forgetting = _forget(device, uuid4(), Forgetting.By.OPERATOR, now)
+        existing = Forgetting.objects.filter(device=device).first()
+        if existing is not None:
+            return existing
+        forgetting = _begin_forgetting(device, uuid4(), Forgetting.By.OPERATOR, now)
         after = {"id": str(forgetting.pk), "device_id": str(device.pk), "asked_by": forgetting.asked_by}
         record("owners.forget_device", row=forgetting, before={}, after=after)
     return forgetting
 
 
 def leave_forgotten(*, device: Device, receipt: UUID, now: datetime) -> Forgetting:
-    """The device leaves and is forgotten, as its owner wants it; he has drawn the number of the receipt.
+    """Let the device leave and forget it, at its owner's request; the device has drawn the number of the receipt.
 
     Raises ReceiptTaken.
     """
     with transaction.atomic():
-        known = Forgetting.objects.filter(device=device).first()
-        if known is not None:
-            return known
+        existing = Forgetting.objects.filter(device=device).first()
+        if existing is not None:
+            return existing
         if Forgetting.objects.filter(pk=receipt).exists():
             raise ReceiptTaken
-        return _forget(device, receipt, Forgetting.By.OWNER, now)
+        return _begin_forgetting(device, receipt, Forgetting.By.OWNER, now)
 
 
-def _forget(device: Device, receipt: UUID, by: Forgetting.By, now: datetime) -> Forgetting:
-    """From here on no merge gets an update of it, whatever is killed."""
+def _begin_forgetting(device: Device, receipt: UUID, by: Forgetting.By, now: datetime) -> Forgetting:
+    """Begin forgetting: once this is committed, no merge gets an update of the device."""
     hold_rounds(device)
     device = Device.objects.select_for_update(no_key=True).get(pk=device.pk)
-    known = Forgetting.objects.filter(device=device).first()
-    if known is not None:  # another request was quicker
-        return known
+    existing = Forgetting.objects.filter(device=device).first()
+    if existing is not None:  # another request was quicker
+        return existing
     name = device.name
-    forget_words(device=device, now=now)
+    anonymise_device(device=device, now=now)
     taken_out, files = take_out(device, now=now)
     forgetting = Forgetting.objects.create(
         id=receipt,
@@ -78,16 +78,16 @@ def _forget(device: Device, receipt: UUID, by: Forgetting.By, now: datetime) -> 
         reason_code=ASKED.code,
         reason_sentence=ASKED.sentence,
     )
-    _forget_name(device, name)
-    forget_in_log(device)
-    forget_in_deliveries(device)
-    forget_in_sentences(device, name)
+    _replace_name(device, name)
+    replace_in_log(device)
+    delete_deliveries(device)
+    replace_in_sentences(device, name)
     SWEEP.send()
     return forgetting
 
 
-def _forget_name(device: Device, name: str) -> None:
-    """In sentences that were made of it: about itself, and to the neighbours whose updates it summed."""
+def _replace_name(device: Device, name: str) -> None:
+    """Replace its name in stored sentences: its own, and those of neighbours whose updates it summed."""
     new = pseudonym_of(device)
     Assignment.objects.filter(device=device, reason_sentence__contains=name).update(
         reason_sentence=Replace("reason_sentence", Value(name), Value(new))

@@ -1,4 +1,4 @@
-"""Goes on with devices that are to be forgotten; each step may be done again, so that a kill costs nothing."""
+"""Continues forgetting devices; each step can be repeated, so that a killed worker does no harm."""
 
 import logging
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from coterie.owners import files
 from coterie.owners.files import Leftover, leftovers
 from coterie.owners.models import Forgetting, Rebuild
 from coterie.owners.reasons import REMOVING, in_a_sum, in_an_answer, is_rebuilt
-from coterie.owners.rebuilding import ask_for_rebuilds
+from coterie.owners.rebuilding import request_rebuilds
 from coterie.owners.sections import SECTIONS
 from coterie.owners.taking_out import hold_rounds, in_sums, open_question, take_out
 from coterie.rounds.models import Assignment, Round
@@ -42,7 +42,7 @@ REMOVED = frozenset(
 
 
 def sweep(*, now: datetime) -> float:
-    """Take every device that is to be forgotten as far as it goes now. Seconds for which there is none.
+    """Advance every device that is to be forgotten as far as it goes now. Returns seconds until one may be due.
 
     Raises ExceptionGroup after all were tried.
     """
@@ -50,7 +50,7 @@ def sweep(*, now: datetime) -> float:
     unfinished = list(Forgetting.objects.exclude(state=State.DONE).values_list("pk", flat=True))
     for key in unfinished:
         try:
-            go_on(key, now=now)
+            advance_forgetting(key, now=now)
         except Exception as error:  # noqa: BLE001 - raised below
             failures.append(error)
     if failures:
@@ -58,8 +58,8 @@ def sweep(*, now: datetime) -> float:
     return 0.0 if unfinished else LONGEST_S
 
 
-def go_on(key: UUID, *, now: datetime) -> None:
-    """Remove its rows once no sum holds it, then its files, but not beside a backup, and wait for what is rebuilt."""
+def advance_forgetting(key: UUID, *, now: datetime) -> None:
+    """Remove its rows once it is in no open sum, then its files, but not during a backup, and wait for its rebuilds."""
     _remove_rows(key, now)
     if Forgetting.objects.filter(pk=key, state=State.REMOVING).exists():
         with removal() as allowed:
@@ -87,7 +87,7 @@ def _remove_rows(key: UUID, now: datetime) -> None:
         _add(forgetting, taken_out, left)
         return
     holds = holding(device)
-    ask_for_rebuilds(forgetting, merges_holding(device), now=now)
+    request_rebuilds(forgetting, merges_holding(device), now=now)
     left = [*left, *_clear_sums(device, now)]
     removed, own_files = _remove(device)
     _add(forgetting, taken_out, [*left, *own_files])
@@ -102,7 +102,7 @@ def _add(forgetting: Forgetting, taken_out: int, left: Sequence[Leftover]) -> No
 
 
 def holding(device: Device) -> list[HoldsUpdate]:
-    """The versions that were made of its updates, oldest first; what was made of them since holds them, too."""
+    """The versions that were made of its updates, oldest first; their descendants contain them too."""
     in_sums = set(_summed(device).values_list("pk", flat=True))
     found = [_holds(merge, in_sum=merge.pk in in_sums) for merge in merges_holding(device)]
     return sorted(found, key=lambda one: (one.at, one.federation))
@@ -116,7 +116,7 @@ def merges_holding(device: Device) -> list[Merge]:
 
 
 def _summed(device: Device) -> QuerySet[Merge]:
-    """Those that counted it in a sum."""
+    """The merges that counted it in a sum."""
     parties = Party.objects.filter(device=device, delivered_at__isnull=False, out_of_budget=False)
     masked = parties.filter(sum__merge__state=Merge.State.PUBLISHED).values("sum__merge")
     relayed = _counted(device).exclude(partial=None).values("merge")
@@ -151,7 +151,7 @@ def _clear_sums(device: Device, now: datetime) -> list[Leftover]:
 
 
 def _remove(device: Device) -> tuple[dict[str, int], list[Leftover]]:
-    """Remove what it reported; rows by section of the export, and the files of its updates."""
+    """Delete what it reported; returns the numbers of rows by section, and the files of its updates."""
     updates = Update.objects.filter(device=device)
     own_files = [
         Leftover(cohort=cohort, sha256=sha256)

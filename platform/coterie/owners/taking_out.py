@@ -1,4 +1,4 @@
-"""A device that is to be forgotten leaves what goes on: its assignments end, and its updates go into no merge.
+"""Takes a device that is to be forgotten out of current work: its assignments end, and its updates go into no merge.
 
 What is in a sum already stays until the sum's end: a running merge has read it, a supernode or a secure sum holds it
 among others.
@@ -26,7 +26,7 @@ UNDER_WAY = (Round.State.OPEN, Round.State.CLOSING, Round.State.MERGING)
 
 
 def hold_rounds(device: Device) -> None:
-    """Hold the rows of the federations and rounds that the device may have a part in, in the order of all who do."""
+    """Lock the rows of the federations and rounds in which the device may take part, in the common order."""
     parts = Assignment.objects.filter(device=device).order_by().values("round__federation")
     federations = list(Federation.objects.select_for_update(no_key=True).filter(pk__in=parts).order_by("pk"))
     list(
@@ -37,7 +37,7 @@ def hold_rounds(device: Device) -> None:
 
 
 def take_out(device: Device, *, now: datetime) -> tuple[int, Sequence[Leftover]]:
-    """Take it out of rounds and transfers; how many updates no merge gets, and their files. The rounds are held."""
+    """Take it out of rounds (locked) and transfers; returns the number of its removed updates, and their files."""
     unended = Assignment.objects.filter(device=device, state__in=Assignment.UNENDED)
     arriving = list(unended.values_list("pk", flat=True))
     uploads = Upload.objects.filter(assignment__device=device).exclude(assignment__route__held_at__isnull=False)
@@ -57,18 +57,18 @@ def take_out(device: Device, *, now: datetime) -> tuple[int, Sequence[Leftover]]
 
 
 def in_sums(device: Device) -> QuerySet[Assignment]:
-    """Its parts in rounds that go on, from whose sums it cannot be taken."""
+    """Its assignments in active rounds from whose sums it cannot be taken out."""
     is_in = Q(state__in=(Assignment.State.JOINED, Assignment.State.DELIVERED))
-    goes_on = Q(taken_by__state__in=UNDER_WAY) | Q(taken_by=None, round__state__in=UNDER_WAY)
+    active = Q(taken_by__state__in=UNDER_WAY) | Q(taken_by=None, round__state__in=UNDER_WAY)
     is_held = Q(route__held_at__isnull=False, round__state__in=UNDER_WAY)
     mine = Assignment.objects.filter(device=device).select_related("round__federation", "taken_by")
-    return mine.filter((is_in & goes_on) | is_held)
+    return mine.filter((is_in & active) | is_held)
 
 
 def open_question(device: Device) -> Question | None:
-    """A question that goes on, from whose sum it cannot be taken."""
-    goes_on = Question.objects.filter(state__in=(Question.State.OPEN, Question.State.SUMMING))
-    return goes_on.filter(sum__parties__device=device).select_related("federation").first()
+    """An open question from whose sum it cannot be taken out."""
+    active = Question.objects.filter(state__in=(Question.State.OPEN, Question.State.SUMMING))
+    return active.filter(sum__parties__device=device).select_related("federation").first()
 
 
 def _take_out_update(update: Update, now: datetime) -> None:
@@ -93,7 +93,7 @@ def _take_out_update(update: Update, now: datetime) -> None:
 
 
 def _end_help(device: Device, now: datetime) -> None:
-    """Its own request ends, and portions that it gave and nobody has merged go to nobody."""
+    """End its own help request, and transfers of its portions that are not merged yet."""
     for key in HelpRequest.objects.filter(device=device, state__in=HelpRequest.LIVE).values_list("pk", flat=True):
         request = locked_request(key)
         if request is not None and request.is_live:

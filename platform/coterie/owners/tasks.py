@@ -10,11 +10,11 @@ from coterie.owners import rebuilding, sweeping
 
 @shared_task(name="coterie.owners.tasks.sweep")
 def sweep() -> float:
-    """Go on with devices that are to be forgotten; runs all the time."""
+    """Continue forgetting devices; runs all the time."""
     return min(sweeping.sweep(now=timezone.now()), rebuilding.queue_rebuilds(now=timezone.now()))
 
 
 @shared_task(name="coterie.owners.tasks.rebuild")
 def rebuild(rebuild: str) -> None:
-    """Repeat merges without a device that was forgotten, and put what they come to to use."""
+    """Repeat merges without a forgotten device, and put the result to use."""
     rebuilding.run_rebuild(key=UUID(rebuild), clock=timezone.now)

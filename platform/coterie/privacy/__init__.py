@@ -1,1 +1,1 @@
-"""What releases under noise cost devices: budgets, the ledger, and when to stop."""
+"""The privacy cost of releases under noise: budgets, the ledger, and when to stop."""

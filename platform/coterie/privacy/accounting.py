@@ -13,7 +13,7 @@ from functools import lru_cache
 from coterie_learning.privacy import Spend
 
 ROUNDING = 1e-9
-"""By what share a sum of costs may exceed a budget: they are sums of float64."""
+"""The relative tolerance by which a sum of costs may exceed a budget, because of float64 rounding."""
 
 
 def cost_of(spend: Spend) -> float:
@@ -23,7 +23,7 @@ def cost_of(spend: Spend) -> float:
 
 @lru_cache(maxsize=4096)
 def epsilon_of(mu2: float, delta: float) -> float:
-    """What costs of `mu2` in all amount to at `delta`, of (0, 1)."""
+    """The epsilon of a total cost `mu2` at `delta`, in (0, 1)."""
     if mu2 <= 0:
         return 0.0
     from dp_accounting import get_epsilon_gaussian  # only now: SciPy takes a second to import
@@ -33,12 +33,12 @@ def epsilon_of(mu2: float, delta: float) -> float:
 
 @lru_cache(maxsize=4096)
 def most_of(epsilon: float, delta: float) -> float:
-    """The largest μ² that amounts to no more than `epsilon`, above 0, at `delta`, of (0, 1)."""
+    """The largest μ² whose epsilon is at most `epsilon` (> 0) at `delta`, in (0, 1)."""
     from dp_accounting import get_sigma_gaussian  # see above
 
     return float(get_sigma_gaussian(epsilon, delta)) ** -2
 
 
 def releases_left(most: float, spent: float, cost: float) -> int:
-    """How many more releases at `cost` a budget of `most` pays."""
+    """How many more releases at `cost` each a budget of `most` covers."""
     return max(0, math.floor((most * (1 + ROUNDING) - spent) / cost))

@@ -8,11 +8,11 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 
 DEFAULT_EPSILON, DEFAULT_DELTA = 8.0, 1e-6
-"""Of a federation and of a device for which nobody has set a budget."""
+"""The default budget of a federation and of a device."""
 
 
 class Budget(Separated):
-    """How much a federation may tell of any of its devices, or all federations together of one device."""
+    """The privacy budget of a federation for each of its devices, or of a device over all federations."""
 
     project_path = ("federation__project", "device__project")
 
@@ -25,7 +25,7 @@ class Budget(Separated):
     epsilon = models.FloatField()
     delta = models.FloatField()
     mu2 = models.FloatField(editable=False)
-    """What they allow in all, as `coterie.privacy.accounting` counts."""
+    """The total cost μ² that they allow, as `coterie.privacy.accounting` computes it."""
     changed_at = models.DateTimeField()
 
     class Meta:
@@ -42,7 +42,7 @@ class Budget(Separated):
 
 
 class Account(Separated):
-    """What one federation has told of one device so far: the sum of its charges, to be read without adding them up."""
+    """The sum of one federation's charges to one device so far, stored so that charges need not be added up."""
 
     project_path = "federation__project"
 
@@ -59,19 +59,19 @@ class Account(Separated):
 
 
 class Charge(Separated):
-    """What one release cost one device. The database refuses to change or remove it, whoever asks."""
+    """The cost of one release to one device. The database refuses to change or delete it."""
 
     project_path = "federation__project"
 
     release = models.CharField(max_length=100)
-    """Of which there is one: ``merge 12``, or ``update ASSIGNMENT HASH``."""
+    """The unique name of the release: ``merge 12``, or ``update ASSIGNMENT HASH``."""
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="privacy_charges")
     federation = models.ForeignKey(Federation, on_delete=models.PROTECT, related_name="privacy_charges")
     noise_multiplier = models.FloatField()
     participations = models.PositiveIntegerField()
     mu2 = models.FloatField()
     total = models.FloatField()
-    """μ² that the federation has told of the device, this included."""
+    """Total μ² of the federation's charges to the device, this one included."""
     at = models.DateTimeField()
 
     class Meta:
@@ -84,7 +84,7 @@ class Charge(Separated):
 
 
 class StreamRelease(Separated):
-    """One sum that was released under noise that depends on that of the releases before."""
+    """One sum that was released under noise that depends on the noise of earlier releases."""
 
     project_path = "federation__project"
 
@@ -92,11 +92,11 @@ class StreamRelease(Separated):
     apart = models.PositiveIntegerField()
     """Releases between two parts of a device; with the federation it names the stream."""
     index = models.PositiveIntegerField()
-    """Its place in the stream, from 0 on."""
+    """Its index in the stream, from 0."""
     release = models.CharField(max_length=100)
-    """Of which devices were charged: ``merge 12``."""
+    """The release for which devices were charged: ``merge 12``."""
     digest = models.CharField(max_length=64)
-    """Of what was summed: with the stream's secret its noise, and that of later releases, can be drawn again."""
+    """Digest of what was summed: with the stream's secret, its noise and that of later releases can be drawn again."""
     at = models.DateTimeField()
 
     class Meta:

@@ -19,7 +19,7 @@ def device_out_of_budget() -> Reason:
 
 
 def resting(rounds: int) -> Reason:
-    """The device is not asked, as its last part was too near."""
+    """The device is not invited, because it took part too recently."""
     sentence = "it took part a short time ago, and the plan's noise hides parts that are apart"
     return Reason(RESTING, f"{sentence}: it rests for {_rounds(rounds)} more")
 

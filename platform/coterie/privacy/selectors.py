@@ -1,4 +1,4 @@
-"""What is known of budgets: what has been spent of them, and what they still pay."""
+"""Queries on budgets: what has been spent of them, and what they still cover."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from coterie_learning.merge import Cohort
 from coterie_learning.plan import Plan
 
 CURVE = 500
-"""Releases that a curve tells of, at most, the newest."""
+"""Most releases in a curve: the newest."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A budget, or what holds where nobody has set one."""
+    """A budget, or the default where none was set."""
 
     epsilon: float = DEFAULT_EPSILON
     delta: float = DEFAULT_DELTA
@@ -42,7 +42,7 @@ def limit_of(owner: Federation | Device) -> Limit:
 
 
 def cost_under(plan: Plan) -> float | None:
-    """What one release costs each device in it; None: nothing is spent, as the plan guarantees nothing."""
+    """The cost of one release to each device in it; None: the plan gives no guarantee and spends nothing."""
     if not plan.pace.holds_rounds():
         return None
     spend = plan.privacy.spend(Cohort(plan.pace.devices_needed(), plan.pace.devices_needed()))
@@ -50,13 +50,13 @@ def cost_under(plan: Plan) -> float | None:
 
 
 def affordable(devices: QuerySet[Device], federation: Federation, plan: Plan) -> QuerySet[Device]:
-    """Those of `devices` of which `federation` may tell once more; all where the plan spends nothing."""
+    """The devices whose budgets cover one more release of `federation`; all where the plan spends nothing."""
     cost = cost_under(plan)
     return devices if cost is None else affordable_at(devices, federation, cost)
 
 
 def affordable_at(devices: QuerySet[Device], federation: Federation, cost: float) -> QuerySet[Device]:
-    """Those of `devices` of which `federation` may release something that costs μ² = `cost`."""
+    """The devices whose budgets cover a release of `federation` that costs μ² = `cost`."""
     left = limit_of(federation).mu2 * (1 + ROUNDING) - cost
     if left < 0:
         return devices.none()
@@ -74,7 +74,7 @@ def affordable_at(devices: QuerySet[Device], federation: Federation, cost: float
 
 
 def spent_by(devices: Sequence[UUID], federation: Federation) -> tuple[Mapping[UUID, float], Mapping[UUID, float]]:
-    """μ² of each of `devices` in `federation`, and in all federations; those of whom nothing was told are left out."""
+    """μ² of each of `devices` in `federation`, and in all federations; devices without charges are left out."""
     accounts = list(Account.objects.filter(device__in=devices))
     here = {account.device_id: account.mu2 for account in accounts if account.federation_id == federation.pk}
     everywhere: dict[UUID, float] = {}
@@ -90,7 +90,7 @@ def limits_of(devices: Sequence[UUID]) -> Mapping[UUID, float]:
 
 
 def rounds_left(federation: Federation, plan: Plan) -> int | None:
-    """How many more rounds the budgets pay if devices take turns; None: the plan spends nothing.
+    """How many more rounds the budgets cover if devices take turns; None: the plan spends nothing.
 
     Each needs as many different devices as the pace takes into a round.
     """
@@ -116,7 +116,7 @@ def rounds_left(federation: Federation, plan: Plan) -> int | None:
 
 
 def rounds_at_first(plan: Plan, *, devices: int) -> int | None:
-    """How many rounds the default budgets pay for so many devices of whom nothing was told; None: nothing is spent."""
+    """How many rounds the default budgets cover for `devices` devices without charges; None: nothing is spent."""
     cost = cost_under(plan)
     if cost is None or devices < plan.pace.devices_needed():
         return None
@@ -148,7 +148,7 @@ def turns(parts: Sequence[int], size: int, *, apart: int = 1) -> int:
 
 @dataclass(frozen=True)
 class Point:
-    """After a release, the epsilon of the device of which most had been told."""
+    """The largest epsilon of any device after a release."""
 
     at: datetime
     release: str
@@ -157,19 +157,19 @@ class Point:
 
 
 def curve_of(federation: Federation) -> Sequence[Point]:
-    """How epsilon grew, oldest first; of very many releases the newest."""
+    """The growth of epsilon, oldest first; of very many releases only the newest."""
     delta, most = limit_of(federation).delta, 0.0
     charges = Charge.objects.filter(federation=federation).order_by()
-    told = charges.values("release").annotate(first=Min("at"), most=Max("total"), devices=Sum(Value(1)))
+    totals = charges.values("release").annotate(first=Min("at"), most=Max("total"), devices=Sum(Value(1)))
     points = []
-    for one in told.order_by("first", "release"):
+    for one in totals.order_by("first", "release"):
         most = max(most, one["most"])
         points.append(Point(one["first"], one["release"], one["devices"], most))
     return [Point(one.at, one.release, one.devices, epsilon_of(one.epsilon, delta)) for one in points[-CURVE:]]
 
 
 def largest_spent(federation: Federation) -> float:
-    """Epsilon of the device of which the federation has told most: the guarantee that all of its devices have."""
+    """The largest epsilon of any device of the federation: the guarantee for all of its devices."""
     most = Account.objects.filter(federation=federation).aggregate(most=Max("mu2"))["most"]
     return epsilon_of(most or 0.0, limit_of(federation).delta)
 

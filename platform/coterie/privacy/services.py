@@ -1,4 +1,4 @@
-"""What is spent is written down before it is released; budgets are set by people."""
+"""Charges are recorded before anything is released; budgets are set by operators."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,10 +21,10 @@ from coterie_learning.privacy import Spend
 def spend(
     *, release: str, federation: Federation, spent: Spend, devices: Sequence[UUID], now: datetime
 ) -> frozenset[UUID]:
-    """Charge `devices` for a release, and return those that may be in it: budgets do not pay for the others.
+    """Charge `devices` for a release, and return those that may be in it: budgets do not cover the others.
 
-    Who has been charged for this release before is not charged again. The caller releases nothing before this has been
-    committed.
+    Devices that were charged for this release before are not charged again. The caller releases nothing before this has
+    been committed.
     """
     cost = cost_of(spent)
     most = limit_of(federation).mu2
@@ -44,7 +44,7 @@ def _charge(
     now: datetime,
 ) -> set[UUID]:
     held = Device.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=devices).order_by("pk")
-    list(held.values_list("pk"))  # federations that tell of the same device wait for one another here
+    list(held.values_list("pk"))  # federations that charge the same device wait for one another here
     before = set(Charge.objects.filter(release=release, device__in=devices).values_list("device_id", flat=True))
     own, (here, everywhere) = limits_of(devices), spent_by(devices, federation)
     paying = [
@@ -80,13 +80,13 @@ def _charge(
 
 @audited("privacy.change_federation_budget", subject=lambda given: _found(federation=given["federation"]))
 def change_federation_budget(*, federation: Federation, epsilon: float, delta: float, now: datetime) -> None:
-    """How much the federation may tell of any of its devices, from the next release on."""
+    """Set the federation's budget for each of its devices, from the next release on."""
     _change(federation, None, epsilon, delta, now)
 
 
 @audited("privacy.change_device_budget", subject=lambda given: _found(device=given["device"]))
 def change_device_budget(*, device: Device, epsilon: float, delta: float, now: datetime) -> None:
-    """How much all federations together may tell of the device, from the next release on."""
+    """Set the device's budget over all federations, from the next release on."""
     _change(None, device, epsilon, delta, now)
 
 

@@ -1,4 +1,4 @@
-"""Streams of releases whose noise depends on that of those before: which come when, and who rests between two.
+"""Streams of releases with correlated noise: the index of each release, and which devices pause between two.
 
 A release is a merge whose sum was formed and judged, published or not. Rounds that are abandoned before that are none.
 """
@@ -26,10 +26,10 @@ def stream_of(plan: Plan) -> Stream | None:
 
 
 def index_of(federation: Federation, stream: Stream, *, release: str | None = None) -> int:
-    """Which release of the stream, from 0 on, the one of that name is, or the next one will be."""
+    """The index in the stream, from 0, of the release of that name, or of the next one."""
     before = _releases(federation, stream)
-    known = before.filter(release=release).values_list("index", flat=True).first() if release else None
-    return before.count() if known is None else known
+    index = before.filter(release=release).values_list("index", flat=True).first() if release else None
+    return before.count() if index is None else index
 
 
 def sums_before(federation: Federation, stream: Stream, *, index: int) -> Sequence[str]:
@@ -38,13 +38,13 @@ def sums_before(federation: Federation, stream: Stream, *, index: int) -> Sequen
 
 
 def secret_of(federation: Federation, stream: Stream) -> bytes:
-    """What the noise of the stream is drawn from [32 bytes]; it can be had again at any time, and is kept nowhere."""
+    """The secret from which the stream's noise is drawn [32 bytes]; it is derived each time, and never stored."""
     name = f"{federation.pk} {stream.apart}"
     return salted_hmac("coterie.privacy.stream", name, algorithm="sha256").digest()
 
 
 def record_release(*, federation: Federation, stream: Stream, release: str, digest: str, now: datetime) -> None:
-    """Write down what was summed, before anything is known of it. A merge that is done again stays where it was."""
+    """Record what was summed, before any result is released. A repeated merge keeps its index."""
     StreamRelease.objects.update_or_create(
         federation=federation,
         apart=stream.apart,
@@ -54,12 +54,12 @@ def record_release(*, federation: Federation, stream: Stream, release: str, dige
 
 
 def resting(devices: Collection[UUID], federation: Federation, stream: Stream, *, index: int) -> frozenset[UUID]:
-    """Those of `devices` that had part in a release too near to number `index` to have part in that."""
+    """The devices that took part in a release too close to number `index` to take part in that one."""
     return frozenset(_resting(federation, stream, index).filter(device__in=devices).values_list("device", flat=True))
 
 
 def rested(devices: QuerySet[Device], federation: Federation, plan: Plan) -> QuerySet[Device]:
-    """Those of `devices` that may have part in the next release; all where the plan has no stream."""
+    """The devices that may take part in the next release; all where the plan has no stream."""
     stream = stream_of(plan)
     if stream is None:
         return devices
@@ -68,7 +68,7 @@ def rested(devices: QuerySet[Device], federation: Federation, plan: Plan) -> Que
 
 
 def why_resting(device: Device, federation: Federation, plan: Plan) -> Reason | None:
-    """Why the device may have no part in the next release yet; None: it may."""
+    """Why the device may not take part in the next release yet; None: it may."""
     stream = stream_of(plan)
     if stream is None:
         return None
@@ -79,7 +79,7 @@ def why_resting(device: Device, federation: Federation, plan: Plan) -> Reason | 
 
 
 def why_ended(federation: Federation, plan: Plan) -> Reason | None:
-    """Why no further round is held: those that the guarantee is stated for have been; None: some are left."""
+    """Why no further round is held: all releases that the guarantee covers were made; None: some are left."""
     stream = stream_of(plan)
     if stream is None or index_of(federation, stream) < stream.rounds:
         return None
@@ -87,9 +87,9 @@ def why_ended(federation: Federation, plan: Plan) -> Reason | None:
 
 
 def why_never(federation: Federation, plan: Plan, *, needed: int) -> Reason | None:
-    """Why waiting for devices is in vain: those that rest come back after rounds, for which the others are too few.
+    """Why waiting for devices is useless: pausing ones return after rounds for which the others are too few.
 
-    None: it is not in vain.
+    None: it is not useless.
     """
     stream, fleet = stream_of(plan), members(federation)
     if stream is None or fleet.count() < needed:
@@ -108,6 +108,6 @@ def _releases(federation: Federation, stream: Stream) -> QuerySet[StreamRelease]
 
 
 def _resting(federation: Federation, stream: Stream, index: int) -> QuerySet[Charge]:
-    """What devices were charged for releases less than `apart` before number `index`."""
+    """Charges for releases fewer than `apart` before number `index`."""
     near = _releases(federation, stream).filter(index__lt=index, index__gt=index - stream.apart)
     return Charge.objects.filter(federation=federation, release__in=near.order_by().values("release")).order_by()

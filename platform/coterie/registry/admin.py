@@ -1,4 +1,4 @@
-"""The registry's tables in Django's admin, to look at; changes go through the API, which checks them."""
+"""The registry's tables in Django's admin, read-only; changes go through the API, which checks them."""
 
 from django.contrib import admin
 
@@ -66,7 +66,7 @@ class BlobAdmin(ReadOnlyAdmin):
 
 @admin.register(VersionDifference)
 class VersionDifferenceAdmin(ReadOnlyAdmin):
-    """Differences as which versions travel."""
+    """Differences that devices download instead of whole versions."""
 
     list_display = ["version", "codec", "blob"]
 
@@ -80,7 +80,7 @@ class TeacherWeightsAdmin(ReadOnlyAdmin):
 
 @admin.register(Description)
 class DescriptionAdmin(ReadOnlyAdmin):
-    """What people call versions."""
+    """Names and notes of versions."""
 
     list_display = ["version", "name", "archived_at"]
     search_fields = ["name", "notes"]

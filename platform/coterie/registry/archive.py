@@ -15,11 +15,11 @@ from coterie_wire.bundle import Manifest
 from coterie_wire.structs import from_json
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""Every member's time, so that the same version is the same file."""
+"""The modification time of every member, so that the same version gives the same file."""
 
 
 def archive(version: ModelVersion, *, now: datetime) -> BinaryIO:
-    """A temporary file, open at its start, that goes when it is closed.
+    """The archive as a temporary file, open at its start, which is deleted when it is closed.
 
     It holds ``parameters.safetensors``; where it has server state, ``server-state.safetensors``; of a device
     model also its two graphs, what is frozen in it, its variants (``int8.onnx``), and ``manifest.json``.

@@ -14,7 +14,7 @@ from coterie.registry.models import Alias, Blob, ModelVersion, TeacherWeights, V
 from coterie.registry.selectors import references
 
 GRACE = timedelta(days=1)
-"""How long a new blob is kept without a row that refers to it, as that of a candidate during its evaluation."""
+"""How long a new blob is stored without a row that refers to it, such as a candidate's during its evaluation."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Retention:
     """Which versions keep their parameters although nothing uses them."""
 
     latest: int
-    """So many of each lineage; 0: all."""
+    """The number of latest versions of each lineage that keep them; 0: all."""
     every: int
-    """Each whose number is a multiple of this, as a milestone; 0: none."""
+    """Versions whose number is a multiple of this keep them, as milestones; 0: none."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What was removed, or would be."""
+    """What was removed, or would be removed."""
 
     blobs: int
     size_bytes: int
@@ -43,11 +43,11 @@ def collect(
     at_once: int | None = None,
     dry_run: bool = False,
 ) -> Collected:
-    """Remove what no version that is kept, and no other row, needs; at most `at_once` blobs.
+    """Remove blobs that no retained version, and no other row, needs; at most `at_once` of them.
 
-    `in_use` tells the versions that rounds, devices and the like need. It is asked anew for each blob while the blob's
-    row is held, so that whoever begins to need a version (`hold_version`) either does so before, or learns that it is
-    gone.
+    `in_use` returns the versions that rounds, devices and the like need. It is called again for each blob while the
+    blob's row is locked, so that code that begins to need a version (`hold_version`) either does so before, or is told
+    that it is gone.
     """
     blobs, size_bytes = 0, 0
     for blob in _unneeded(retention, in_use(), now)[:at_once]:
@@ -67,9 +67,9 @@ def _remove(blob: Blob, retention: Retention, in_use: Callable[[], set[UUID]], n
 
 
 def retire(*, versions: Collection[UUID], in_use: Callable[[], set[UUID]], now: datetime) -> Collected:
-    """Remove the bytes of `versions`, which no setting keeps; those that something else needs stay.
+    """Remove the bytes of `versions`, whatever the retention says; versions that are in use stay.
 
-    What another version has, too, stays. `in_use` is asked as by `collect`.
+    Blobs that another version has too stay. `in_use` is called as by `collect`.
     """
     blobs, size_bytes = 0, 0
     for key in blobs_of(versions):
@@ -79,7 +79,7 @@ def retire(*, versions: Collection[UUID], in_use: Callable[[], set[UUID]], now: 
 
 
 def blobs_of(versions: Collection[UUID]) -> list[str]:
-    """The blobs that are there of `versions`, and of what was made of them."""
+    """The stored blobs of `versions`, and of the rows derived from them."""
     found: set[str] = set()
     for model, column in references():
         of = _version_column(model)
@@ -90,7 +90,7 @@ def blobs_of(versions: Collection[UUID]) -> list[str]:
 
 @transaction.atomic
 def _retire(key: str, versions: Collection[UUID], in_use: Callable[[], set[UUID]], now: datetime) -> int:
-    """The bytes that were removed; 0: it is needed."""
+    """The number of bytes that were removed; 0: the blob is needed."""
     blob = Blob.objects.select_for_update(no_key=True).get(pk=key)
     free = set(versions) - in_use()
     for model, column in references():
@@ -104,29 +104,29 @@ def _retire(key: str, versions: Collection[UUID], in_use: Callable[[], set[UUID]
 
 
 def _version_column(model: type[Model]) -> str | None:
-    """By which column a row with a blob is a version or one's; None: it is not."""
+    """The column by which a row with a blob is a version, or refers to one; None: there is none."""
     if model is ModelVersion:
         return "pk"
     return "version" if model in (TeacherWeights, VersionDifference, Variant) else None
 
 
 def _unneeded(retention: Retention, in_use: set[UUID], now: datetime) -> QuerySet[Blob]:
-    """Blobs that are there and that nothing needs."""
-    kept = ModelVersion.objects.filter(_is_kept(retention) | Q(pk__in=in_use)).values("pk")
+    """Stored blobs that nothing needs."""
+    retained = ModelVersion.objects.filter(_is_retained(retention) | Q(pk__in=in_use)).values("pk")
     old = Q(created_at__lt=now - GRACE) & (Q(kept_at=None) | Q(kept_at__lt=now - GRACE))
     blobs = Blob.objects.filter(old, removed_at=None)
     for model, column in references():
         rows = model._default_manager.filter(**{column: OuterRef("pk")})
         if model is ModelVersion:
-            rows = rows.filter(pk__in=kept)
+            rows = rows.filter(pk__in=retained)
         elif model in (TeacherWeights, VersionDifference):
-            rows = rows.filter(version__in=kept)
+            rows = rows.filter(version__in=retained)
         blobs = blobs.filter(~Exists(rows))
     return blobs.order_by("created_at")
 
 
-def _is_kept(retention: Retention) -> Q:
-    """Of versions: in use, what one goes back to from there, the latest and the milestones of each lineage."""
+def _is_retained(retention: Retention) -> Q:
+    """The filter for versions to retain: in use, rollback targets, the latest and the milestones of each lineage."""
     if not retention.latest:
         return Q(pk__isnull=False)
     champions = Alias.objects.filter(version=OuterRef("pk"))

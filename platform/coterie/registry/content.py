@@ -1,4 +1,4 @@
-"""Bytes kept by their SHA-256 in one of Django's storages."""
+"""Bytes stored by their SHA-256 in one of Django's storages."""
 
 import hashlib
 from collections.abc import Iterator
@@ -24,24 +24,24 @@ class ContentStore:
     """Part of the storage; blank: all of it."""
 
     def put_file(self, path: Path) -> BlobRef:
-        """Keep a file's bytes; they are on the disk when this returns."""
+        """Store a file's bytes; they are on disk when this returns."""
         blob = BlobRef.of_file(path)
         with path.open("rb") as file:
             self._put(blob, File(file))
         return blob
 
     def put_verified(self, file: BinaryIO, blob: BlobRef) -> None:
-        """Keep what an open `file` holds, whose hash was checked; it is on the disk when this returns."""
+        """Store the content of an open `file`, whose hash was checked; it is on disk when this returns."""
         self._put(blob, File(file))
 
     def put_bytes(self, content: bytes) -> BlobRef:
-        """Keep `content`; it is on the disk when this returns."""
+        """Store `content`; it is on disk when this returns."""
         blob = BlobRef.of_bytes(content)
         self._put(blob, ContentFile(content))
         return blob
 
     def replace(self, blob: BlobRef, file: BinaryIO) -> None:
-        """Keep what an open `file` holds, whose hash was checked, in place of bytes that are damaged or lost."""
+        """Store the content of an open `file`, whose hash was checked, in place of damaged or lost bytes."""
         self._store.save(self._name(blob.sha256), File(file))
 
     def open(self, sha256: str) -> BinaryIO:
@@ -49,11 +49,11 @@ class ContentStore:
         return cast(BinaryIO, self._store.open(self._name(sha256), "rb"))
 
     def place(self, sha256: str) -> str:
-        """Where a backup keeps the bytes, relative to its top, as embedded mode does in its state directory."""
+        """The path of the bytes in a backup, relative to its top, as in embedded mode's state directory."""
         return self._store.place(self._name(sha256))
 
     def local_path(self, sha256: str, directory: Path) -> Path:
-        """Where this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
+        """A path where this machine can read the bytes: the stored file, or a copy in `directory` if that is remote.
 
         Raises FileNotFoundError, also where what came is not what was stored.
         """
@@ -63,11 +63,11 @@ class ContentStore:
             return self._copied(sha256, directory / sha256)
 
     def signed_url(self, sha256: str, lasts: timedelta) -> str | None:
-        """Where anybody may read the bytes for so long; None where the platform alone serves them."""
+        """A URL where the bytes can be read for the time `lasts`; None where only the platform serves them."""
         return self._store.signed_url(self._name(sha256), lasts)
 
     def all(self) -> Iterator[BlobRef]:
-        """What the folder has, by its names alone: nothing is read."""
+        """The blobs of the folder, from its names alone: nothing is read."""
         for first in sorted(self._store.folders(self.folder)):
             above = f"{self.folder}/{first}".lstrip("/")
             for second in sorted(self._store.folders(above)):

@@ -1,4 +1,4 @@
-"""What people call pairs and versions, their notes, and which of them lists leave out."""
+"""Names and notes of pairs and versions, and which of them are archived."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,13 +13,13 @@ from coterie.registry.models import Alias, Description, ModelPair, ModelVersion
 
 @audited("registry.describe_pair", subject="pair")
 def describe_pair(*, pair: ModelPair, name: str | None = None, notes: str | None = None) -> None:
-    """Rename a pair, or write other notes about it; None: that stays. Its slug stays. Raises BadName."""
+    """Change a pair's name or notes; None: unchanged. Its slug stays. Raises BadName."""
     save_given(pair, name=name and checked_name(name), notes=notes)
 
 
 @audited("registry.archive_pair", subject="pair")
 def archive_pair(*, pair: ModelPair, now: datetime) -> None:
-    """Leave a pair out of lists whose federations, if there are any, are archived. Raises PairStillUsed."""
+    """Archive a pair, whose federations, if any, must be archived. Raises PairStillUsed."""
     ModelPair.objects.select_for_update(no_key=True).get(pk=pair.pk)
     federation = pair.federations.filter(archived_at=None).first()
     if federation is not None:
@@ -39,7 +39,7 @@ def _description(arguments: Mapping[str, object]) -> Description | None:
 
 @audited("registry.describe_version", subject=_description)
 def describe_version(*, version: ModelVersion, name: str | None = None, notes: str | None = None) -> Description:
-    """Name a version, or write other notes about it; None: that stays. Raises BadName."""
+    """Change a version's name or notes; None: unchanged. Raises BadName."""
     description, _ = Description.objects.get_or_create(version=version)
     save_given(description, name=name and checked_name(name), notes=notes)
     return description
@@ -47,7 +47,7 @@ def describe_version(*, version: ModelVersion, name: str | None = None, notes: s
 
 @audited("registry.archive_version", subject=_description)
 def archive_version(*, version: ModelVersion, now: datetime) -> Description:
-    """Leave a version that is not in use out of lists; what came of it stays. Raises StillInUse."""
+    """Archive a version that is not in use; its descendants stay. Raises StillInUse."""
     ModelPair.objects.select_for_update(no_key=True).get(pk=version.pair_id)
     if Alias.objects.filter(version=version, name=Alias.Name.CHAMPION).exists():
         raise StillInUse(version=str(version))

@@ -32,20 +32,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Trees that grow together. A version keeps no gains: those are of the sums that made it, which nobody keeps."""
+    """A version's trees. Gains are not stored: they belong to the sums that made the version."""
 
     name: str
     """Of its parameters, without the last part; blank for a model that is nothing else."""
     trees: int
-    """That there is room for."""
+    """The number of trees that there is room for."""
     grown: int
-    """That have a split."""
+    """The number of trees that have a split."""
     levels: int
-    """A tree's most."""
+    """The largest depth of a tree."""
     deepest: int
     """Levels of splits that the deepest tree has."""
     leaves: int
-    """Different places that samples can end in, over all trees that have grown."""
+    """Leaves that samples can reach, over all trees that have grown."""
     columns: Sequence[Column]
     """Those by which something is split, the most used first."""
 

@@ -18,7 +18,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Versions of both models of a pair, oldest first, and what of them they came of."""
+    """Versions of both models of a pair, oldest first, and from which they were made."""
 
     versions: tuple[ModelVersion, ...]
     edges: tuple[Edge, ...]

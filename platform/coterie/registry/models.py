@@ -16,19 +16,19 @@ from coterie_wire.structs import from_values
 
 
 class Blob(models.Model):
-    """Bytes that the registry keeps, by their SHA-256."""
+    """Bytes that the registry stores, by their SHA-256."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     size_bytes = models.PositiveBigIntegerField()
     created_at = models.DateTimeField()
     kept_at = models.DateTimeField(null=True, blank=True)
-    """When the same bytes were last kept again; None: never since."""
+    """When the same bytes were last stored again; None: never since."""
     removed_at = models.DateTimeField(null=True, blank=True)
     """When the bytes were removed, since they were not in use; None: they are there."""
     verified_at = models.DateTimeField(null=True, blank=True)
-    """When they were last compared with their hash by scrubbing; None: never yet."""
+    """When scrubbing last compared them with their hash; None: not yet."""
     damaged_at = models.DateTimeField(null=True, blank=True)
-    """Since when they are known to be damaged or lost; None: they are not."""
+    """When they were found to be damaged or lost; None: they are not."""
 
     class Meta:
         ordering = ["-created_at"]
@@ -61,7 +61,7 @@ class ModelPair(Archivable, ProjectRoot):
     reason_fields = models.JSONField(default=dict, blank=True)
     """What the sentence is about, by the names that the error gives it: operator, module, reason."""
     labels = models.JSONField()
-    """What each class is called: a list of strings."""
+    """The name of each class: a list of strings."""
     batch_size = models.PositiveIntegerField()
     """Samples in one train step."""
     device_program = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
@@ -71,11 +71,11 @@ class ModelPair(Archivable, ProjectRoot):
     train_step = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     initial_parameters = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """The device model's, as it was submitted: distillation begins with them."""
+    """The device model's submitted parameters, with which distillation begins."""
     initial_cloud_parameters = models.ForeignKey(
         Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
-    """The cloud model's, as it was submitted; none where an earlier release checked the pair."""
+    """The cloud model's submitted parameters; None where an earlier release checked the pair."""
     teacher_predict = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     """The cloud model's prediction graph, for devices that learn from it; none where it cannot be compiled."""
     teacher_parameters = models.JSONField(null=True, blank=True)
@@ -93,7 +93,7 @@ class ModelPair(Archivable, ProjectRoot):
     class Meta:
         ordering = ["-created_at", "slug"]
         constraints = [
-            # A rejected pair leaves its name to the next attempt.
+            # A rejected pair does not reserve its name.
             models.UniqueConstraint(
                 fields=["project", "slug"], condition=~Q(state="rejected"), name="pair_slug_once_a_project"
             ),
@@ -138,7 +138,7 @@ MAX_LINEAGE = 150
 
 
 NEXT_BOUND = "clipping_norm"
-"""The figure of a version that updates made from it are clipped to, where the plan has the norm follow updates."""
+"""The figure of a version to whose value updates from it are clipped, where the plan adapts the norm."""
 ORDINARY_NORM = "ordinary_norm"
 """The figure of a version that updates made from it may always have as their norm, as those before it had."""
 
@@ -213,7 +213,7 @@ class ModelVersion(Separated):
         )
 
     def described(self) -> "Description":
-        """What people call it and their notes; blank where there are none, and then not stored."""
+        """Its name and notes; where there are none, a blank instance that is not stored."""
         try:
             return self.description
         except Description.DoesNotExist:
@@ -221,7 +221,7 @@ class ModelVersion(Separated):
 
 
 class Description(Archivable, Separated):
-    """What people call a version, and their notes about it; beside the version, whose row never changes."""
+    """A version's name and notes; beside the version, whose row never changes."""
 
     project_path = "version__pair__project"
 
@@ -303,14 +303,14 @@ class VersionDifference(Separated):
     codec = models.CharField(max_length=100)
     """The kind that encoded it, which a device needs."""
     residual = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    """What the version lacks of the merge's result, which the next difference begins with. None: nothing is kept."""
+    """The encoding error against the merge's result, which the next difference includes. None: none is stored."""
 
     def __str__(self) -> str:
         return f"difference to {self.version}"
 
 
 class Variant(Separated):
-    """A smaller form of a version of a device model, which holds its parameters itself; or why there is none."""
+    """A smaller form of a version of a device model, which includes its parameters; or why there is none."""
 
     project_path = "version__pair__project"
 

@@ -1,4 +1,4 @@
-"""What the registry knows."""
+"""Queries on pairs, versions and blobs."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -87,7 +87,7 @@ def ancestry(version: ModelVersion) -> list[ModelVersion]:
 
 
 def latest_ancestors(version: ModelVersion, *, count: int) -> list[UUID]:
-    """`version` and those that it came of, youngest first, `count` at most."""
+    """`version` and its ancestors, youngest first, `count` at most."""
     parents = dict(
         ModelVersion.objects.filter(
             pair=version.pair_id, role=version.role, lineage=version.lineage, number__lte=version.number
@@ -141,7 +141,7 @@ def device_blob(sha256: str) -> Blob:
 
 
 def uses_of(sha256: str) -> list[str]:
-    """What needs a blob: kinds and names of rows, in alphabetical order."""
+    """The rows that need a blob: their kinds and names, in alphabetical order."""
     return sorted(
         {
             f"{model._meta.verbose_name} {row}"
@@ -161,7 +161,7 @@ def pairs_that_need(sha256: str) -> list[ModelPair]:
 
 
 def references() -> Iterator[tuple[type[Model], str]]:
-    """Every column of any table that points to a blob: what is added later keeps its blobs without being named here."""
+    """Every column of any table that refers to a blob, so that tables that are added later keep their blobs too."""
     for relation in Blob._meta.get_fields(include_hidden=True):
         if isinstance(relation, ForeignObjectRel):
             yield relation.field.model, relation.field.name
@@ -195,7 +195,7 @@ def signed_manifest(version_id: UUID, *, with_state: bool = False) -> SignedMani
 
 
 def difference_between(held: str, version_id: UUID, *, has_codec: Callable[[str], bool]) -> Difference | None:
-    """What takes a device from the version `held` to the next; None where the next itself is no larger, or not next.
+    """The difference from the version `held` to the next; None where it is not the next, or is no larger whole.
 
     `has_codec` tells whether the device has the codec of a name.
     """

@@ -65,18 +65,18 @@ NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
 
 class EncodedDifference(NamedTuple):
-    """How a version is made of its parent."""
+    """The difference of a version from its parent, as encoded."""
 
     blob: Blob
     codec: str
     """The kind that encoded it."""
     residual: Blob | None
-    """What the version lacks of what was merged; None: nothing is kept of it."""
+    """The encoding error against the merge's result; None: none is stored."""
 
 
-def keep_file(*, path: Path, now: datetime) -> Blob:
-    """A file's bytes in the registry; the same bytes are kept once."""
-    return _kept(lambda: BLOBS.put_file(path), now)
+def store_file(*, path: Path, now: datetime) -> Blob:
+    """Store a file's bytes in the registry; the same bytes are stored once."""
+    return _stored(lambda: BLOBS.put_file(path), now)
 
 
 def submit_pair(
@@ -90,7 +90,7 @@ def submit_pair(
     loss_program: Path | None = None,
     now: datetime,
 ) -> ModelPair:
-    """Take a pair of uploaded `torch.export` programs and have them checked. They are not opened here.
+    """Create a pair of uploaded `torch.export` programs and have them checked. They are not opened here.
 
     `recipe` is JSON as `coterie.compile.recipe` reads it; none is cross-entropy and SGD over all parameters.
     `loss_program` is the loss where the recipe's is `custom`. Raises WireError ``recipe.invalid``, LossProgramMismatch,
@@ -104,7 +104,7 @@ def submit_pair(
     programs = [device_program, cloud_program, *([loss_program] if loss_program else [])]
     for program in programs:
         _check_size("The program", program, MAX_PROGRAM_BYTES)
-    kept = [keep_file(path=program, now=now) for program in programs]  # no transaction waits for the disk
+    kept = [store_file(path=program, now=now) for program in programs]  # no transaction waits for the disk
     return _add_pair(name, labels, batch_size, recipe_document(parsed), kept, now)
 
 
@@ -148,7 +148,7 @@ def accept_pair(
     report: PairReport,
     now: datetime,
 ) -> None:
-    """The pair passed its pre-flight; nothing happens if it was judged before."""
+    """Record that the pair passed its pre-flight; nothing happens if it was judged before."""
     notify_consoles("registry")
     judged = ModelPair.objects.filter(pk=pair.pk, state=ModelPair.State.CHECKING).update(
         state=ModelPair.State.READY,
@@ -168,7 +168,7 @@ def accept_pair(
 
 @transaction.atomic
 def reject_pair(*, pair: ModelPair, reason: Reason, fields: Mapping[str, Field] = NO_FIELDS, now: datetime) -> None:
-    """The pair failed its pre-flight; nothing happens if it was judged before.
+    """Record that the pair failed its pre-flight; nothing happens if it was judged before.
 
     `fields` are those of the error, as the operator and the module that it names.
     """
@@ -232,7 +232,7 @@ def publish_version(
 
 
 def repair_blob(*, blob: Blob, now: datetime) -> Blob:
-    """Read a blob again, and replace it by a copy if it is damaged still. Raises BlobDamaged or BlobRemoved."""
+    """Read a blob again, and replace it by a copy if it is still damaged. Raises BlobDamaged or BlobRemoved."""
     check_permitted("registry.repair_blob")
     if blob.removed_at is not None:
         raise BlobRemoved(sha256=blob.pk)
@@ -246,7 +246,7 @@ def repair_blob(*, blob: Blob, now: datetime) -> Blob:
 
 
 def make_teacher(*, version: ModelVersion, now: datetime) -> None:
-    """Have devices able to download a version of a cloud model; nothing happens if they are. The pair has a graph."""
+    """Make a version of a cloud model downloadable for devices, if it is not yet. The pair must have a graph."""
     if has_teacher_weights(version):
         return
     wanted = {spec.name for spec in version.pair.teacher_specs()}
@@ -254,7 +254,7 @@ def make_teacher(*, version: ModelVersion, now: datetime) -> None:
         content = file.read()
     stored = decode_tensors(content, expected=tuple(read_header(content).specs.values()))
     weights = quantise_weights({name: stored[name].astype(np.float32, copy=False) for name in wanted})
-    blob = _kept(lambda: BLOBS.put_bytes(weights), now)
+    blob = _stored(lambda: BLOBS.put_bytes(weights), now)
     TeacherWeights.objects.get_or_create(version=version, defaults={"blob": blob})
 
 
@@ -268,7 +268,7 @@ def record_variant(
     measured: msgspec.Struct,
     now: datetime,
 ) -> Variant:
-    """What came of making a smaller form of a version, its graph or why there is none, in place of what came before."""
+    """Store the result of making a smaller form of a version, its graph or why there is none; replaces a former one."""
     notify_consoles("registry")
     variant, _ = Variant.objects.update_or_create(
         version=version,
@@ -308,7 +308,7 @@ def move_champion(*, version: ModelVersion, now: datetime) -> None:
 
 
 def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
-    """The alias that moves: of the lineage of the version that is named, else of the lineage that is."""
+    """The alias that is moved: of the given version's lineage, else of the given lineage."""
     aliases = Alias.objects.filter(
         pair=cast(ModelPair, arguments["pair"]), role=cast(Role, arguments["role"]), name=Alias.Name.CHAMPION
     )
@@ -395,7 +395,7 @@ def use_uploaded_weights(*, pair: ModelPair, role: Role, now: datetime) -> Model
 
 
 def hold_version(version: ModelVersion) -> None:
-    """Keep a version's parameters until the transaction ends; by then a row must refer to it. Raises VersionRemoved."""
+    """Protect a version's parameters until the transaction ends, when a row must refer to it. Raises VersionRemoved."""
     if Blob.objects.select_for_update(no_key=True).get(pk=version.parameters_id).removed_at is not None:
         raise VersionRemoved(version=str(version.pk))
 
@@ -410,7 +410,7 @@ def add_dataset(*, name: str, path: Path, now: datetime) -> Dataset:
     check_permitted("registry.add_dataset")
     _check_size("The data set", path, MAX_BYTES)
     facts = inspect_dataset(path)
-    return _add_dataset(name, facts, keep_file(path=path, now=now), now)  # no transaction waits for the disk
+    return _add_dataset(name, facts, store_file(path=path, now=now), now)  # no transaction waits for the disk
 
 
 @audited("registry.add_dataset")
@@ -428,7 +428,7 @@ def _add_dataset(name: str, facts: DatasetFacts, blob: Blob, now: datetime) -> D
 
 
 def _check_labels(labels: Sequence[str], task: Task) -> None:
-    """Classes are two at least, labels of a sample one; what has no names gets none."""
+    """Check that there are at least two labels for classes, one for labels of a sample, and none for other tasks."""
     fewest = {"classes": 2, "labels": 1}.get(task, 0)
     if len(labels) < fewest or len(set(labels)) != len(labels) or not all(labels):
         raise BadLabels(problem=f"{len(labels)} given, {len(set(filter(None, labels)))} of them different")
@@ -436,8 +436,8 @@ def _check_labels(labels: Sequence[str], task: Task) -> None:
         raise BadLabels(problem=f"{len(labels)} given, but the recipe's loss is for {task}, which have none")
 
 
-def _kept(put: Callable[[], BlobRef], now: datetime) -> Blob:
-    """Record the bytes that `put` keeps; they are put once more where they were removed meanwhile, or are damaged."""
+def _stored(put: Callable[[], BlobRef], now: datetime) -> Blob:
+    """Record the bytes that `put` stores; they are stored again where they were removed meanwhile, or are damaged."""
     reference = put()
     with transaction.atomic():
         Blob.objects.get_or_create(

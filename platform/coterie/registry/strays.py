@@ -1,4 +1,4 @@
-"""Files of which no row tells: left by a writer that was killed, or by a database that was taken back to a moment."""
+"""Files without a row: left by a writer that was killed, or by a database that was restored to an earlier moment."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,14 +10,14 @@ from coterie.registry.selectors import SHA256
 from coterie_wire.bundle import BlobRef
 
 LOOKED_UP = 500
-"""Rows that are asked for at once."""
+"""Rows per query."""
 
 
 def record_strays(*, now: datetime, dry_run: bool = False) -> Collected:
-    """Give each such file a row, as one that nothing needs: it goes with others that are not needed, a day later.
+    """Create a row for each such file, as a blob that nothing needs: it is removed with other unneeded ones in a day.
 
-    Whoever writes a file for which there is no row yet finds this one, which is then as any other. Where another
-    platform keeps its files in the same place they would be taken for strays.
+    A writer that stores the same file meanwhile uses this row like any other. Where another platform stores its files
+    in the same place, they would be taken for strays.
     """
     found = list(_strays())
     if not dry_run:
@@ -28,9 +28,9 @@ def record_strays(*, now: datetime, dry_run: bool = False) -> Collected:
 
 def _strays() -> Iterator[BlobRef]:
     batch: list[BlobRef] = []
-    for kept in BLOBS.all():
-        if SHA256.fullmatch(kept.sha256):
-            batch.append(kept)
+    for blob in BLOBS.all():
+        if SHA256.fullmatch(blob.sha256):
+            batch.append(blob)
         if len(batch) == LOOKED_UP:
             yield from _without_rows(batch)
             batch = []
@@ -38,5 +38,5 @@ def _strays() -> Iterator[BlobRef]:
 
 
 def _without_rows(batch: list[BlobRef]) -> Iterator[BlobRef]:
-    known = set(Blob.objects.filter(pk__in=[kept.sha256 for kept in batch]).values_list("pk", flat=True))
-    return (kept for kept in batch if kept.sha256 not in known)
+    existing = set(Blob.objects.filter(pk__in=[blob.sha256 for blob in batch]).values_list("pk", flat=True))
+    return (blob for blob in batch if blob.sha256 not in existing)

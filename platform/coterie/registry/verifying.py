@@ -1,4 +1,4 @@
-"""Blobs are hashed before they are used, and from time to time: a damaged one is replaced by a copy, or never served.
+"""Blobs are hashed before they are used, and periodically: a damaged one is replaced by a copy, or never served.
 
 Copies are backups that the operator names: their files lie as those of the state directory do.
 """
@@ -25,13 +25,13 @@ from coterie_wire.bundle import BlobRef
 logger = logging.getLogger(__name__)
 
 FRESH_S = 3600.0
-"""A blob that this process has hashed so recently is sent without another look; devices hash it themselves."""
+"""A blob that this process has hashed this recently is sent without another check; devices hash it themselves."""
 FRESH_KEPT = 1024
 CHUNK_BYTES = 1 << 20
 EVERY = timedelta(days=7)
 """How often each blob is read."""
 DAMAGED_EVERY = timedelta(minutes=10)
-"""How often a damaged one is looked at again: its operator may have put it right."""
+"""How often a damaged blob is checked again: an operator may have restored it."""
 BYTES_AT_ONCE = 64 << 20
 """Read in one turn of scrubbing, or one blob if that is larger: a mebibyte a second, as there is a turn each minute."""
 
@@ -42,13 +42,13 @@ class Scrubbed(NamedTuple):
     files: int
     size_bytes: int
     repaired: tuple[str, ...]
-    """Hashes of those that were damaged, and are replaced by a copy."""
+    """Hashes of damaged files that were replaced by a copy."""
     damaged: tuple[str, ...]
-    """Of those for which there is no copy."""
+    """Hashes of damaged files without a copy."""
 
 
 class _Fresh:
-    """When this process has found which blobs sound."""
+    """Which blobs this process has recently verified."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -85,7 +85,7 @@ def open_blob(sha256: str, *, now: datetime) -> BinaryIO:
 
 
 def blob_url(sha256: str, *, lasts: timedelta, now: datetime) -> str | None:
-    """Where anybody may read for so long a blob that this process has hashed within the hour; None: nowhere but here.
+    """A URL where a blob, hashed within the hour, can be read for the time `lasts`; None: only the platform serves it.
 
     Raises BlobDamaged.
     """
@@ -95,13 +95,13 @@ def blob_url(sha256: str, *, lasts: timedelta, now: datetime) -> str | None:
 
 
 def sound_path(sha256: str, directory: Path, *, now: datetime) -> Path:
-    """Where this machine can read a blob's bytes, hashed now: `ContentStore.local_path`. Raises BlobDamaged."""
+    """A path where this machine can read a blob's bytes, hashed now: `ContentStore.local_path`. Raises BlobDamaged."""
     check(sha256, now=now)
     return BLOBS.local_path(sha256, directory)
 
 
 def scrub(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -> Scrubbed:
-    """Read the blobs that were read longest ago, so many bytes of them; None: all there are."""
+    """Read `bytes_at_once` of the blobs, those read longest ago first; None: all there are."""
     wanted = Blob.objects.filter(removed_at=None)
     if bytes_at_once is not None:
         due = Q(verified_at=None) | Q(verified_at__lt=now - EVERY) | Q(verified_at__gt=now + EVERY)
@@ -121,7 +121,7 @@ def scrub(*, now: datetime, bytes_at_once: int | None = BYTES_AT_ONCE) -> Scrubb
 
 
 def check(sha256: str, *, now: datetime) -> bool:
-    """Return if a blob is sound by now; whether it was replaced by a copy. Raises BlobDamaged."""
+    """Verify a blob, replacing it by a copy if it is damaged; whether it was replaced. Raises BlobDamaged."""
     replaced = False
     if not is_sound(BLOBS, sha256):
         replaced = replace_by_copy(BLOBS, sha256)
@@ -137,7 +137,7 @@ def check(sha256: str, *, now: datetime) -> bool:
 
 
 def is_sound(store: ContentStore, sha256: str) -> bool:
-    """Whether the bytes in `store` are those that were put there."""
+    """Whether the bytes in `store` have their hash."""
     try:
         with store.open(sha256) as file:
             return sha256_of(file) == sha256
@@ -146,7 +146,7 @@ def is_sound(store: ContentStore, sha256: str) -> bool:
 
 
 def sha256_of(file: BinaryIO) -> str:
-    """Of what is left to read."""
+    """SHA-256 of the rest of the file."""
     digest = hashlib.sha256()
     while chunk := file.read(CHUNK_BYTES):
         digest.update(chunk)
@@ -155,14 +155,14 @@ def sha256_of(file: BinaryIO) -> str:
 
 @transaction.atomic
 def _mark(sha256: str, now: datetime) -> None:
-    """Record that it is damaged, unless it was removed meanwhile because nothing needs it."""
+    """Record that the blob is damaged, unless it was removed meanwhile because nothing needs it."""
     if Blob.objects.filter(pk=sha256, removed_at=None, damaged_at=None).update(damaged_at=now, verified_at=now):
         notify_consoles("registry")
         logger.error("blob %s is lost or damaged, and no copy of it was found", sha256)
 
 
 def replace_by_copy(store: ContentStore, sha256: str) -> bool:
-    """Whether a copy was found and put in the place of damaged bytes in `store`."""
+    """Replace damaged bytes in `store` by a copy; whether one was found."""
     for directory in settings.COPIES:
         copy = Path(directory) / store.place(sha256)
         try:

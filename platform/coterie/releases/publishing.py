@@ -51,7 +51,7 @@ class NothingPublished(CoterieError):
 
 
 class ReleasesBusy(CoterieError):
-    """Somebody else copies or removes files."""
+    """Another process copies or removes files."""
 
     code = "releases.busy"
     kind = ErrorKind.UNAVAILABLE
@@ -61,41 +61,41 @@ class ReleasesBusy(CoterieError):
 
 
 class Published(NamedTuple):
-    """What was brought because the platform did not have it."""
+    """What was uploaded because the platform did not have it."""
 
     files: int
     size_bytes: int
 
 
 def publish(repository: Repository, *, now: datetime) -> Published:
-    """Have the platform pass on the present state of `repository`.
+    """Upload the current state of `repository` to the platform, which serves it to devices.
 
     Raises BadRepository, OtherRepository, OlderRepository, ReleasesBusy or StorageUnavailable.
     """
     state = checked_state(repository, now=now)
-    with _alone(), published_metadata() as stored:
+    with _exclusive(), published_metadata() as stored:
         former = None if stored is None else state_of(stored)
         if stored is not None and former is not None:
             _check_next(repository, state, stored, former)
         brought = [name for name in (*state.wheels, *state.roots) if not release_store().exists(name)]
         _save(repository, [*brought, *state.signed])
-        _forget(former, state)
+        _delete_unneeded(former, state)
         return Published(len(brought), sum((repository.root / name).stat().st_size for name in brought))
 
 
 def refresh_published(online: CryptoSigner, *, now: datetime) -> Mapping[str, datetime]:
-    """Say anew that what the platform passes on is the newest; until when each role's metadata holds from now on.
+    """Renew the timestamp of the published state; returns until when each role's metadata is valid.
 
     Raises NothingPublished, BadRepository, BadKey, ReleasesBusy or StorageUnavailable.
     """
-    with _alone(), published_metadata() as stored:
+    with _exclusive(), published_metadata() as stored:
         if stored is None:
             raise NothingPublished
         former = state_of(stored)
         stored.refresh(online, now=now)
         state = state_of(stored)
         _save(stored, [name for name in state.signed if name not in former.signed[:-1]])
-        _forget(former, state)
+        _delete_unneeded(former, state)
         return stored.expiries()
 
 
@@ -117,8 +117,8 @@ def _save(repository: Repository, names: list[str]) -> None:
     cache.delete(ROOT_KEY)
 
 
-def _forget(former: State | None, state: State) -> None:
-    """Remove what neither state needs."""
+def _delete_unneeded(former: State | None, state: State) -> None:
+    """Delete files of the former state's predecessors, which neither state needs."""
     needed = state.names() | (set() if former is None else former.names())
     for part in PARTS:
         for name in release_store().sizes(part):
@@ -127,8 +127,8 @@ def _forget(former: State | None, state: State) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """While nobody else publishes, and no backup copies files. Raises ReleasesBusy."""
+def _exclusive() -> Iterator[None]:
+    """Exclude other publishers, and backups, while it lasts. Raises ReleasesBusy."""
     with removal() as allowed:
         if not allowed:
             raise ReleasesBusy

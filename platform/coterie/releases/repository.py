@@ -99,7 +99,7 @@ class KeyFolder:
         return [read_key(path, None if role == "online" else self.passphrase) for path in self._all(role)]
 
     def next_name(self, role: Role) -> str:
-        """What the role's next key is called."""
+        """The name of the role's next key."""
         return f"{role}-{1 + max((_number(path) for path in self._all(role)), default=0)}"
 
     def newest(self, role: Role) -> Path:
@@ -165,16 +165,16 @@ class Repository:
 
     @property
     def metadata(self) -> Path:
-        """What is signed."""
+        """The directory of signed metadata."""
         return self.root / "metadata"
 
     @property
     def targets(self) -> Path:
-        """The wheels, each behind its hash."""
+        """The directory of wheels, each under its hash."""
         return self.root / "targets"
 
     def releases(self) -> Sequence[Release]:
-        """Those that devices can be given, the oldest first. Raises BadRepository."""
+        """The releases that devices can be given, the oldest first. Raises BadRepository."""
         listed = self._targets().signed.targets
         found = []
         for name, target in listed.items():
@@ -220,7 +220,7 @@ class Repository:
         return next(release for release in self.releases() if release.version == found[1])
 
     def withdraw(self, version: str, keys: KeyFolder, *, now: datetime) -> None:
-        """Offer a release no more; devices that have it keep it. Raises BadRelease, BadRepository or BadKey."""
+        """Withdraw a release; devices that have it keep it. Raises BadRelease, BadRepository or BadKey."""
         targets = self._targets()
         if targets.signed.targets.pop(agent_wheel(version), None) is None:
             raise BadRelease(problem=f"the repository has no release {version}")
@@ -235,7 +235,7 @@ class Repository:
         self._publish_targets(targets, keys, now)
 
     def refresh(self, online: CryptoSigner, *, now: datetime) -> None:
-        """Say anew that this is the newest; devices take nothing from a repository that has not said so lately.
+        """Renew the timestamp; devices accept nothing from a repository whose timestamp has expired.
 
         Raises BadRepository, or BadKey where the key is not the one that ``root`` names.
         """
@@ -269,21 +269,21 @@ class Repository:
         version = self._timestamp().signed.snapshot_meta.version
         return self._read(lambda: Metadata.from_file(str(self.metadata / f"{version}.snapshot.json")))
 
-    def _take(self, path: Path, known: TargetFile | None) -> TargetFile:
-        """Copy a wheel in behind its hash. A name stands for one content for ever."""
+    def _take(self, path: Path, former: TargetFile | None) -> TargetFile:
+        """Copy a wheel in under its hash. A name must always have the same content."""
         if not WHEEL.fullmatch(path.name):
             raise BadRelease(problem=f"{path.name} is not the name of a wheel")
         try:
             if path.stat().st_size > MAX_WHEEL_BYTES:
                 raise BadRelease(problem=f"{path.name} has more than {MAX_WHEEL_BYTES} bytes")
             target = TargetFile.from_file(path.name, str(path), ["sha256"])
-            if known is not None and known.hashes != target.hashes:
+            if former is not None and former.hashes != target.hashes:
                 raise BadRelease(problem=f"the repository has another {path.name}; give what is new another version")
             _replace(self.targets / f"{target.hashes['sha256']}.{path.name}", path.read_bytes())
         except (OSError, StorageError) as error:
             raise BadRelease(problem=f"{path} cannot be read") from error
-        if known is not None:
-            target.unrecognized_fields.update(known.unrecognized_fields)
+        if former is not None:
+            target.unrecognized_fields.update(former.unrecognized_fields)
         return target
 
     def _publish_root(self, root: Metadata[Root], signers: Sequence[CryptoSigner], now: datetime) -> None:
@@ -357,7 +357,7 @@ def _sign(metadata: AnyMetadata, signers: Iterable[CryptoSigner]) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file that is whole whenever it is read."""
+    """Write a file atomically."""
     part = path.with_name(f".{path.name}.part")
     with suppress(FileNotFoundError):
         part.unlink()

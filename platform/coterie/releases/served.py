@@ -1,4 +1,4 @@
-"""The repository of agent releases as the platform keeps it: signed files in its storage, passed on as they are."""
+"""The repository of agent releases as the platform serves it: signed files in its storage, unchanged."""
 
 import re
 import tempfile
@@ -19,7 +19,7 @@ NEWEST = "timestamp.json"
 """The only file whose content changes."""
 ROOT_KEY = "releases.root"
 ROOT_KNOWN_S = 60.0
-"""Every device that joins is told the newest root, which is looked for in the storage so often at most."""
+"""Every device that joins is sent the newest root, which is read from the storage at most this often."""
 
 
 class UnknownReleaseFile(CoterieError):
@@ -31,7 +31,7 @@ class UnknownReleaseFile(CoterieError):
 
 
 def release_store() -> Store:
-    """Where every process of the platform finds it."""
+    """The storage of the repository, shared by all processes of the platform."""
     return store_of("releases")
 
 
@@ -46,12 +46,12 @@ def open_release_file(part: str, name: str) -> BinaryIO:
 
 
 def newest_root() -> bytes | None:
-    """What devices pin when they join; None: the platform has no repository. Raises StorageUnavailable."""
-    known = cache.get(ROOT_KEY)
-    if known is None:
-        known = _newest_root()
-        cache.set(ROOT_KEY, known, timeout=ROOT_KNOWN_S)
-    return cast(bytes, known) or None
+    """The root that devices pin when they join; None: the platform has no repository. Raises StorageUnavailable."""
+    root = cache.get(ROOT_KEY)
+    if root is None:
+        root = _newest_root()
+        cache.set(ROOT_KEY, root, timeout=ROOT_KNOWN_S)
+    return cast(bytes, root) or None
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def published_metadata() -> Iterator[Repository | None]:
         copied = Repository(Path(directory))
         copied.metadata.mkdir()
         for name in release_store().sizes("metadata"):
-            with suppress(FileNotFoundError):  # somebody publishes, and nothing needs it any more
+            with suppress(FileNotFoundError):  # another process publishes, and the file is no longer needed
                 (copied.metadata / name).write_bytes(_read(f"metadata/{name}"))
         yield copied if (copied.metadata / NEWEST).exists() else None
 

@@ -1,4 +1,4 @@
-"""What of a repository devices need at one moment, and whether they would take it."""
+"""The files of a repository that devices need at one moment, and whether devices would accept them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class State:
 
     wheels: Sequence[str]
     roots: Sequence[str]
-    """All that there have been, the oldest first: devices follow them one by one."""
+    """All roots so far, the oldest first: devices follow them one by one."""
     signed: Sequence[str]
     """Targets, snapshot and timestamp: written in this order, devices see all of the former state or all of this."""
     number: int
@@ -26,12 +26,12 @@ class State:
     """Of the list of releases; what is signed anew without a change of it keeps its number."""
 
     def names(self) -> set[str]:
-        """All of them."""
+        """The names of all files of the state."""
         return {*self.wheels, *self.roots, *self.signed}
 
 
 def state_of(repository: Repository) -> State:
-    """The present one; nothing of it is checked. Raises BadRepository."""
+    """The current state, unchecked. Raises BadRepository."""
     targets, snapshot, timestamp = repository.signed()
     signed = (f"{targets.signed.version}.targets.json", f"{snapshot.signed.version}.snapshot.json", "timestamp.json")
     return State(

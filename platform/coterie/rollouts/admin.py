@@ -1,4 +1,4 @@
-"""The roll-outs' tables in Django's admin, to look at; changes go through services, which record them."""
+"""The roll-outs' tables in Django's admin, read-only; changes go through services, which record them."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Does whatever a federation's roll-out is due for; anybody may ask at any time, and asking twice changes nothing."""
+"""Performs the due steps of a federation's roll-out; may be called at any time, and calling twice changes nothing."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ ENROLLED = Device.State.ENROLLED
 
 
 def plan_rollout(*, federation: Federation, version: ModelVersion, terms: Terms, now: datetime) -> Rollout:
-    """A roll-out that waits to begin, after those that were planned before."""
+    """Create a roll-out that waits to begin, after those that were planned before."""
     return Rollout.objects.create(
         federation=federation,
         version=version,
@@ -44,14 +44,14 @@ def plan_rollout(*, federation: Federation, version: ModelVersion, terms: Terms,
 
 
 def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -> Rollout | None:
-    """Take the federation's roll-out as far as it goes now; the one that is still planned or under way.
+    """Advance the federation's roll-out as far as it goes now; returns the one that is still planned or under way.
 
-    It begins only where the caller says that no round is held. The caller holds the federation's row.
+    It begins only where the caller allows it, as no round is held. The caller holds the federation's row.
     """
     rollout = active_rollout(federation, lock=True)
     if rollout is None:
         return None
-    # The champion that it is judged against stays.
+    # The champion with which it is compared stays.
     ModelPair.objects.select_for_update(no_key=True).get(pk=federation.pair_id)
     _follow_clock(rollout, now)
     if rollout.state == State.PLANNED:
@@ -65,7 +65,7 @@ def advance_rollout(*, federation: Federation, may_begin: bool, now: datetime) -
 
 
 def _follow_clock(rollout: Rollout, now: datetime) -> None:
-    """Wait no longer than the terms say from now on: a clock that was set back must not lengthen it by as much."""
+    """Limit the wait from now on to that of the terms: a clock that was set back must not lengthen it by as much."""
     terms = rollout.parsed_terms()
     rests = rollout.state == State.PLANNED or rollout.absent_since is not None
     latest = now + timedelta(seconds=terms.patience_s(rollout.phase) + terms.absence_s(rollout.phase) * rests)
@@ -78,7 +78,7 @@ def _follow_clock(rollout: Rollout, now: datetime) -> None:
 
 
 def promote(rollout: Rollout, *, reason: Reason, now: datetime) -> bool:
-    """End it well: the candidate is the champion. The caller holds the rows of federation, roll-out and pair."""
+    """End it: the candidate becomes champion. The caller holds the rows of federation, roll-out and pair."""
     if not end(rollout, State.PROMOTED, reason=reason, now=now):
         return False
     move_champion(version=rollout.version, now=now)
@@ -92,7 +92,7 @@ def _roll_back(rollout: Rollout, *, reason: Reason, now: datetime) -> None:
 
 
 def is_outdated(rollout: Rollout) -> bool:
-    """Whether the champion that a roll-out compares with is not the champion any more."""
+    """Whether the version with which a roll-out compares is no longer the champion."""
     return rollout.champion is not None and rollout.champion != _in_use(rollout)
 
 
@@ -140,15 +140,15 @@ def _begin_if_due(rollout: Rollout, may_begin: bool, now: datetime) -> None:
         },
     )
     if begun:
-        told = {"rollout": str(rollout.pk), "federation": rollout.federation.slug, "devices": len(group)}
+        facts = {"rollout": str(rollout.pk), "federation": rollout.federation.slug, "devices": len(group)}
         version = {"version": str(rollout.version_id), "version_number": rollout.version.number}
-        announce(Event.ROLLOUT_STARTED, {**told, **version}, about=rollout, now=now)
+        announce(Event.ROLLOUT_STARTED, {**facts, **version}, about=rollout, now=now)
 
 
 def _chosen(
     rollout: Rollout, available: Sequence[UUID], absent: Sequence[UUID], count: int, *, phase: int = 0
 ) -> Sequence[str]:
-    """So many of the devices, by a draw of this roll-out and phase; absent ones only where too few are there."""
+    """A random choice of the devices, seeded by roll-out and phase; absent ones only where too few are present."""
     drawn_for: tuple[str | int, ...] = (phase,) if phase else ()
     seed = derive_seed(rollout.federation.seed, "rollout", str(rollout.pk), *drawn_for)
     present = choose(map(str, available), count=min(count, len(available)), seed=seed)
@@ -162,18 +162,18 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     reported = [trial for trial in trials if trial.reported_at is not None]
     faulty = [trial for trial in reported if trial.fault_code]
     comparison = compare([(c.champion, c.candidate) for trial in reported if (c := trial.compared()) is not None])
-    told = sum(trial.reported_at is not None for trial in own)
-    # A device that has left cannot report any more, and nobody waits for it.
+    reports = sum(trial.reported_at is not None for trial in own)
+    # A device that has left cannot report any more, so it is not waited for.
     silent = [trial.device for trial in own if trial.reported_at is None and trial.device.state == ENROLLED]
     absent = sum(not device.is_present(now) for device in silent)
-    group = told + len(silent)
+    group = reports + len(silent)
     needed = min(terms.reports_needed(), len(own)) if rollout.phase else terms.reports_needed()
     figures: dict[str, object] = {"devices": len(trials), "reports": len(reported), "faults": len(faulty)}
-    figures |= {"phase_devices": len(own), "phase_reports": told, "phase_absent": absent}
+    figures |= {"phase_devices": len(own), "phase_reports": reports, "phase_absent": absent}
     if comparison is not None:
         what = "loss" if comparison.is_loss else "error"
         figures |= {f"champion_{what}": comparison.champion, f"candidate_{what}": comparison.candidate}
-    figures |= figures_beside(reported)
+    figures |= shadow_figures(reported)
     if figures != rollout.figures:
         Rollout.objects.filter(pk=rollout.pk, state=State.MEASURING).update(figures=figures)
         rollout.figures = figures
@@ -181,7 +181,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
     verdict = terms.verdict(
         CanaryEvidence(
             group=group,
-            reports=told,
+            reports=reports,
             needed=needed,
             told=len(reported),
             faults=len(faulty),
@@ -192,23 +192,25 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             rested_s=rested_s,
         )
     )
-    _stand_still(rollout, verdict == "rest", now)
+    _pause_phase_clock(rollout, verdict == "rest", now)
     phase, phases = rollout.phase, terms.phase_count()
     match verdict:
         case "wait":
-            if told >= max(group, needed):
-                STEPS.explain(rollout, reasons.holding(reports=told, phase=phase, phases=phases))
+            if reports >= max(group, needed):
+                STEPS.explain(rollout, reasons.holding(reports=reports, phase=phase, phases=phases))
             else:
-                reason = reasons.measuring(group=group, reports=told, absent=absent, phase=phase, phases=phases)
+                reason = reasons.measuring(group=group, reports=reports, absent=absent, phase=phase, phases=phases)
                 STEPS.explain(rollout, reason)
         case "rest":
             assert rollout.absent_since is not None, "it stands still"
             since = rollout.absent_since
-            reason = reasons.absent(group=group, reports=told, absent=absent, since=since, phase=phase, phases=phases)
+            reason = reasons.absent(
+                group=group, reports=reports, absent=absent, since=since, phase=phase, phases=phases
+            )
             STEPS.explain(rollout, reason)
         case "pass":
             assert comparison is not None, "faults alone pass no phase"
-            go_on(rollout, reason=reasons.no_worse(comparison), now=now)
+            continue_or_promote(rollout, reason=reasons.no_worse(comparison), now=now)
         case "worse":
             assert comparison is not None, "nothing is worse than nothing"
             _roll_back(rollout, reason=reasons.worse(comparison), now=now)
@@ -217,12 +219,12 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             reason = reasons.unusable(faults=len(faulty), reports=len(reported), example=example)
             _roll_back(rollout, reason=reason, now=now)
         case "too_few_reports":
-            reason = reasons.too_few_reports(reports=told, needed=needed, absent=absent)
+            reason = reasons.too_few_reports(reports=reports, needed=needed, absent=absent)
             _roll_back(rollout, reason=reason, now=now)
 
 
-def _stand_still(rollout: Rollout, rests: bool, now: datetime) -> None:
-    """Have the time of the phase stand still from now on, or go on."""
+def _pause_phase_clock(rollout: Rollout, rests: bool, now: datetime) -> None:
+    """Stop the clock of the phase from now on, or restart it."""
     if rests == (rollout.absent_since is not None):
         return
     terms = rollout.parsed_terms()
@@ -234,16 +236,16 @@ def _stand_still(rollout: Rollout, rests: bool, now: datetime) -> None:
     notify_consoles("rollouts")
 
 
-def go_on(rollout: Rollout, *, reason: Reason, now: datetime) -> None:
+def continue_or_promote(rollout: Rollout, *, reason: Reason, now: datetime) -> None:
     """Begin the next phase that has further devices; where there is none, promote the candidate for `reason`.
 
     The caller holds the rows of federation, roll-out and pair.
     """
-    if not _grow(rollout, now):
+    if not _begin_next_phase(rollout, now):
         promote(rollout, reason=reason, now=now)
 
 
-def _grow(rollout: Rollout, now: datetime) -> bool:
+def _begin_next_phase(rollout: Rollout, now: datetime) -> bool:
     """Begin the next phase that has further devices, present or not; False where there is none."""
     terms = rollout.parsed_terms()
     held = set(rollout.trials.values_list("device", flat=True))
@@ -255,7 +257,7 @@ def _grow(rollout: Rollout, now: datetime) -> bool:
     for phase in range(rollout.phase + 1, terms.phase_count()):
         count = terms.group_size(devices, phase) - (devices - free)
         if count <= 0 or not free:
-            continue  # there are so few that the phases before have asked as many
+            continue  # there are so few that earlier phases have asked as many
         group = _chosen(rollout, others, others_absent, max(count, terms.reports_needed()), phase=phase)
         Trial.objects.bulk_create(Trial(rollout=rollout, device_id=device, phase=phase) for device in group)
         return step(
@@ -278,16 +280,16 @@ def _grow(rollout: Rollout, now: datetime) -> bool:
     return False
 
 
-def figures_beside(reported: Sequence[Trial]) -> dict[str, object]:
-    """How the candidate's answers compare with those that were shown: each device's agreement counts once."""
-    told = [trial for trial in reported if trial.agreement is not None]
-    if not told:
+def shadow_figures(reported: Sequence[Trial]) -> dict[str, object]:
+    """How the candidate's shadow answers compare with the champion's: each device's agreement counts once."""
+    shadowed = [trial for trial in reported if trial.agreement is not None]
+    if not shadowed:
         return {}
     found: dict[str, object] = {
-        "shadowed": len(told),
-        "agreement": fmean(trial.agreement for trial in told if trial.agreement is not None),
+        "shadowed": len(shadowed),
+        "agreement": fmean(trial.agreement for trial in shadowed if trial.agreement is not None),
     }
     for which in ("champion", "candidate"):
-        total = sum((trial.took(which) for trial in told), start=Histogram())
+        total = sum((trial.took(which) for trial in shadowed), start=Histogram())
         found |= {f"{which}_p50_s": total.quantile_s(0.5), f"{which}_p99_s": total.quantile_s(0.99)}
     return found

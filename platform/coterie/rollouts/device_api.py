@@ -11,7 +11,7 @@ from coterie_wire.trial import ReportTrial
 
 
 def report_trial(device: Device, message: ReportTrial, now: datetime) -> Done:
-    """Keep how the candidate does on a device."""
+    """Store a device's report on the candidate."""
     reporting.record_report(device=device, report=message, now=now)
     return Done()
 

@@ -24,7 +24,7 @@ from coterie_wire.trial import Fit, TrialFigures
 
 
 class Rollout(Stateful, Separated):
-    """A version on its way to the devices of a federation."""
+    """The roll-out of a version to the devices of a federation."""
 
     project_path = "federation__project"
 
@@ -32,7 +32,7 @@ class Rollout(Stateful, Separated):
         """How far it is."""
 
         PLANNED = "planned"
-        """The end of the round that is held, or enough devices."""
+        """The end of the current round, or enough devices."""
         MEASURING = "measuring"
         """Reports of the canary group, which holds the candidate."""
         PROMOTED = "promoted"
@@ -55,15 +55,15 @@ class Rollout(Stateful, Separated):
     begun_at = models.DateTimeField(null=True, blank=True)
     """When the canary group was given the candidate."""
     phase = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """Place of the present phase among those of its terms."""
+    """Index of the current phase among those of its terms."""
     phase_since = models.DateTimeField(null=True, blank=True)
-    """When its devices were given the candidate; null: when it began."""
+    """When the current phase gave its devices the candidate; null: when the roll-out began."""
     absent_since = models.DateTimeField(null=True, blank=True)
-    """Since when the phase has too few devices that are there, and its time stands still; null: it has enough."""
+    """Since when the phase has too few present devices, and its clock is stopped; null: it has enough."""
     rested_s = models.FloatField(default=0.0, db_default=0.0)
-    """For which its time stood still before that."""
+    """Seconds for which the clock was stopped before that."""
     due_at = models.DateTimeField()
-    """When the phase is judged by what there is, at the latest."""
+    """When the phase is judged at the latest, by the reports there are."""
     ended_at = models.DateTimeField(null=True, blank=True)
     figures = models.JSONField(default=dict, blank=True)
     """By name: devices, reports, faults, and the champion's and the candidate's error, or loss."""
@@ -90,11 +90,11 @@ class Rollout(Stateful, Separated):
         return f"roll-out of {self.version}"
 
     def is_shadow(self) -> bool:
-        """Whether the candidate answers beside the champion, which the group goes on using."""
+        """Whether the candidate runs in shadow beside the champion, which the group continues to use."""
         return self.parsed_terms().shadow_s() > 0
 
     def phase_began_at(self) -> datetime:
-        """Of one that has begun."""
+        """When the current phase began; the roll-out must have begun."""
         began_at = self.phase_since or self.begun_at
         assert began_at is not None, "it has begun"
         return began_at
@@ -105,19 +105,19 @@ class Rollout(Stateful, Separated):
         return min(self.rested_s + since_s, self.parsed_terms().absence_s(self.phase))
 
     def parsed_terms(self) -> Terms:
-        """By what it is judged."""
+        """The terms by which it is judged."""
         return ROLLOUT.parse(self.terms)
 
 
 class Trial(Separated):
-    """One device's part in a roll-out: it holds the candidate, and reports how it does."""
+    """One device's part in a roll-out: it holds the candidate, and reports how well it works."""
 
     project_path = "rollout__federation__project"
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="trials")
     device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="trials")
     phase = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """In which it was given the candidate."""
+    """The phase in which it was given the candidate."""
     reported_at = models.DateTimeField(null=True, blank=True)
     """None: not yet."""
     samples = models.PositiveBigIntegerField(null=True, blank=True)
@@ -126,9 +126,9 @@ class Trial(Separated):
     candidate_loss = models.FloatField(null=True, blank=True)
     candidate_accuracy = models.FloatField(null=True, blank=True)
     agreement = models.FloatField(null=True, blank=True)
-    """Share of its answers to programs that are the champion's; None: it has not answered beside it."""
+    """Share of its shadow answers that equal the champion's; None: it has not run in shadow."""
     durations = models.JSONField(default=dict, blank=True)
-    """Of both, as `coterie_wire.latency.Histogram`, by ``champion`` and ``candidate``; empty: it has not answered."""
+    """Latencies as `coterie_wire.latency.Histogram`, by ``champion`` and ``candidate``; empty: none were measured."""
     fault_code = models.CharField(max_length=64, blank=True)
     fault_sentence = models.CharField(max_length=400, blank=True)
     """Why the device cannot use the candidate."""

@@ -1,4 +1,4 @@
-"""What single devices reported of candidates may go; what was made of it stays with the roll-out."""
+"""Old reports of single devices on candidates are deleted; their summary stays with the roll-out."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from coterie.rollouts.models import Rollout, Trial
 
 
 def old_trials(before: datetime) -> QuerySet[Trial]:
-    """Of roll-outs that have ended."""
+    """Trials of roll-outs that ended before `before`."""
     return parts_of(Rollout.objects.filter(ended_at__lt=before), Trial, "rollout")
 
 

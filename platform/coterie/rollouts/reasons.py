@@ -29,34 +29,34 @@ def measuring(*, group: int, reports: int, absent: int = 0, phase: int = 0, phas
 
 
 def absent(*, group: int, reports: int, absent: int, since: datetime, phase: int, phases: int) -> Reason:
-    """So many of the phase's devices are not there that its time stands still; `phase` counts from 0."""
-    told = measuring(group=group, reports=reports, absent=absent, phase=phase, phases=phases)
-    return Reason(ABSENT, f"{told.sentence}; it waits for them since {moment(since)}")
+    """So many of the phase's devices are absent that its clock is stopped; `phase` counts from 0."""
+    sentence = measuring(group=group, reports=reports, absent=absent, phase=phase, phases=phases)
+    return Reason(ABSENT, f"{sentence.sentence}; it waits for them since {moment(since)}")
 
 
 def holding(*, reports: int, phase: int, phases: int) -> Reason:
-    """All have told, and the phase is watched for its time."""
+    """All devices have reported, and the phase is observed until its time is over."""
     sentence = f"{_phase(phase, phases)}all {reports} devices have told, and it is watched for the time that was set"
     return Reason("rollouts.holding", sentence)
 
 
 def no_worse(comparison: Comparison) -> Reason:
-    """It is promoted."""
+    """The candidate is promoted."""
     return Reason("rollouts.no_worse", _figures(comparison))
 
 
 def worse(comparison: Comparison) -> Reason:
-    """It is rolled back for its errors."""
+    """The candidate is rolled back because of its errors."""
     return Reason("rollouts.worse", _figures(comparison))
 
 
 def unusable(*, faults: int, reports: int, example: str) -> Reason:
-    """It is rolled back because devices could not use it."""
+    """The candidate is rolled back because devices could not use it."""
     return Reason("rollouts.unusable", f"{faults} of {reports} devices could not use it: {example}"[:400])
 
 
 def too_few_reports(*, reports: int, needed: int, absent: int) -> Reason:
-    """It is rolled back because nobody knows how it does."""
+    """The candidate is rolled back because too few devices reported on it."""
     sentence = f"needs {needed} reports, {reports} came in time"
     return Reason(
         "rollouts.too_few_reports", f"{sentence}; {absent} devices {are(absent)} absent" if absent else sentence

@@ -18,7 +18,7 @@ from coterie_wire.trial import Trial as TrialMessage
 
 
 def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None:
-    """Keep the outcome of a device's trial; the first stands, and what comes after the end is passed over.
+    """Store the outcome of a device's trial; the first one counts, and reports after the end are ignored.
 
     Raises UnknownTrial or ImplausibleTrial.
     """
@@ -35,7 +35,7 @@ def record_report(*, device: Device, report: ReportTrial, now: datetime) -> None
 
 
 def message_of(trial: Trial | None) -> TrialMessage | None:
-    """What the device is to compare; None: nothing, or it has reported the outcome."""
+    """The trial as sent to the device; None: there is none, or it has reported the outcome."""
     if trial is None or trial.reported_at is not None or trial.rollout.is_shadow():
         return None
     rollout = trial.rollout
@@ -46,7 +46,7 @@ def message_of(trial: Trial | None) -> TrialMessage | None:
 
 
 def shadow_message_of(trial: Trial | None, *, now: datetime) -> ShadowTrial | None:
-    """The candidate that is to answer beside the champion; None: none is, or the device has reported the outcome."""
+    """The candidate to run in shadow beside the champion; None: there is none, or the outcome was reported."""
     if trial is None or trial.reported_at is not None or not trial.rollout.is_shadow():
         return None
     rollout = trial.rollout
@@ -59,7 +59,7 @@ def shadow_message_of(trial: Trial | None, *, now: datetime) -> ShadowTrial | No
 
 
 def _check(rollout: Rollout, report: ReportTrial) -> None:
-    """Whether the figures are of the model's task."""
+    """Check that the figures are of the model's task. Raises ImplausibleTrial."""
     if report.compared is None:
         return
     has_accuracy = rollout.version.pair.model_spec().task in MEASURED
@@ -80,11 +80,11 @@ def _columns(report: ReportTrial) -> dict[str, object]:
         "champion_accuracy": champion.accuracy,
         "candidate_loss": candidate.loss,
         "candidate_accuracy": candidate.accuracy,
-        **_beside(report.shadowed),
+        **_shadow_columns(report.shadowed),
     }
 
 
-def _beside(shadowed: Shadowed | None) -> dict[str, object]:
+def _shadow_columns(shadowed: Shadowed | None) -> dict[str, object]:
     if shadowed is None:
         return {}
     durations = {"champion": shadowed.champion, "candidate": shadowed.candidate}

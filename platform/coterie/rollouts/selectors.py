@@ -1,4 +1,4 @@
-"""What is known of roll-outs."""
+"""Queries on roll-outs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -15,14 +15,14 @@ from coterie.rollouts.models import Rollout, Trial
 
 
 def active_rollout(federation: Federation, *, lock: bool = False) -> Rollout | None:
-    """The one that is under way, else the one that is next. With `lock` its row is held."""
+    """The roll-out under way, else the next one. With `lock` its row is locked."""
     active = federation.rollouts.filter(state__in=Rollout.ACTIVE).select_related("federation", "version__pair")
     active = active.order_by("state", "created_at", "id")  # measuring comes before planned
     return (active.select_for_update(of=("self",), no_key=True) if lock else active).first()
 
 
 def active_rollouts() -> QuerySet[Rollout]:
-    """All that are planned or under way."""
+    """Roll-outs that are planned or under way."""
     return Rollout.objects.filter(state__in=Rollout.ACTIVE)
 
 
@@ -40,12 +40,12 @@ def trials_of(devices: Sequence[Device], federations: Collection[UUID]) -> Mappi
 
 
 def available_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
-    """Devices that could try the candidate now: they are there, not held back, and would get it once it is promoted."""
+    """Devices that could try the candidate now: present, not held back, and to get it once it is promoted."""
     return _devices_for(rollout, present_members(rollout.federation, now=now))
 
 
 def absent_devices(rollout: Rollout, *, now: datetime) -> list[UUID]:
-    """Devices that could, were they there."""
+    """Devices that could try the candidate if they were present."""
     return _devices_for(rollout, taking_members(rollout.federation).filter(is_absent(now)))
 
 

@@ -1,4 +1,4 @@
-"""What operators decide about roll-outs: start one by hand, have it go on before its time, promote it, or stop it."""
+"""Operators' decisions about roll-outs: start one by hand, begin its next phase early, promote it, or stop it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ from coterie.registry.models import ModelPair, ModelVersion, Role
 from coterie.registry.selectors import champion
 from coterie.registry.services import hold_version
 from coterie.rollouts import reasons
-from coterie.rollouts.advancing import go_on, is_outdated, plan_rollout, promote
+from coterie.rollouts.advancing import continue_or_promote, is_outdated, plan_rollout, promote
 from coterie.rollouts.errors import (
     AlreadyChampion,
     ChampionMoved,
@@ -35,7 +35,7 @@ from coterie_learning.plan import ROLLOUT
 def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: datetime) -> Rollout:
     """Have a canary group try a version of a device model; `terms` are the settings of kind ``canary``.
 
-    It begins when the round that is held has ended, and no other begins before it has ended. Raises WireError
+    It begins when the current round has ended, and no round begins before it has ended. Raises WireError
     ``plan.invalid``, BadTag, NotADeviceVersion, NoFederation, TrialsInTheClear, AlreadyChampion,
     RolloutUnderWay or VersionRemoved.
     """
@@ -63,7 +63,7 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
 @audited("rollouts.promote_rollout", subject="rollout")
 def promote_rollout(*, rollout: Rollout, now: datetime) -> None:
     """Make the candidate the champion without waiting for the reports. Raises HasEnded or ChampionMoved."""
-    held = _held(rollout)
+    held = _locked(rollout)
     ModelPair.objects.select_for_update(no_key=True).get(pk=held.version.pair_id)
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
@@ -73,29 +73,29 @@ def promote_rollout(*, rollout: Rollout, now: datetime) -> None:
 
 @audited("rollouts.pass_phase", subject="rollout")
 def pass_phase(*, rollout: Rollout, now: datetime) -> None:
-    """Begin the next phase, whatever the present one has told; after the last the candidate is the champion.
+    """Begin the next phase, whatever the current one has shown; after the last, the candidate becomes champion.
 
     Raises HasEnded, NotBegun or ChampionMoved.
     """
-    held = _held(rollout)
+    held = _locked(rollout)
     if held.state == Rollout.State.PLANNED:
         raise NotBegun(rollout=str(held.pk))
     ModelPair.objects.select_for_update(no_key=True).get(pk=held.version.pair_id)
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
-    go_on(held, reason=reasons.WENT_ON, now=now)
+    continue_or_promote(held, reason=reasons.WENT_ON, now=now)
     _decided(rollout)
 
 
 @audited("rollouts.cancel_rollout", subject="rollout")
 def cancel_rollout(*, rollout: Rollout, now: datetime) -> None:
     """Stop it: the canary group goes back to the champion. Raises HasEnded."""
-    end(_held(rollout), Rollout.State.CANCELLED, reason=reasons.STOPPED, now=now)
+    end(_locked(rollout), Rollout.State.CANCELLED, reason=reasons.STOPPED, now=now)
     _decided(rollout)
 
 
-def _held(rollout: Rollout) -> Rollout:
-    """It as it is now, with its federation's row and its own held, in this order. Raises HasEnded."""
+def _locked(rollout: Rollout) -> Rollout:
+    """Its current state, with its federation's row and its own locked, in this order. Raises HasEnded."""
     assert transaction.get_connection().in_atomic_block, "an audited service is"
     Federation.objects.select_for_update(no_key=True).get(pk=rollout.federation_id)
     rows = Rollout.objects.select_for_update(of=("self",), no_key=True).select_related("federation", "version__pair")

@@ -1,4 +1,4 @@
-"""The steps of a roll-out, each a compare-and-set on its row: of all who try, one succeeds."""
+"""The steps of a roll-out, each a compare-and-set on its row: of all workers that try, one succeeds."""
 
 from datetime import datetime
 

@@ -13,7 +13,7 @@ from coterie.core.rows import Row, update_each
 from coterie.federations.selectors import is_declined
 from coterie.fleet.declining import declined_by
 from coterie.fleet.models import Device
-from coterie.fleet.presence import is_absent, is_unheard
+from coterie.fleet.presence import is_absent, is_silent_since
 from coterie.rounds import reasons
 from coterie.rounds.errors import NotYourAssignment, UnknownAssignment
 from coterie.rounds.intervals import IS_ASKED_OFTEN
@@ -147,4 +147,4 @@ def _is_silent(round_: Round, now: datetime) -> Q:
     """
     since = now - timedelta(seconds=round_.parsed_plan().pace.absence_after_s())
     was_due = IS_ASKED_OFTEN | is_absent(now, of="device__")
-    return was_due & is_unheard(since, of="device__") & Q(offered_at__lt=since)
+    return was_due & is_silent_since(since, of="device__") & Q(offered_at__lt=since)

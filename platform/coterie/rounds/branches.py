@@ -11,7 +11,7 @@ from coterie.core.durable import Steps
 from coterie.core.events import notify_consoles, wake_device
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
-from coterie.fleet.presence import is_there
+from coterie.fleet.presence import is_on_time
 from coterie.rounds import reasons
 from coterie.rounds.fold_tree import live_folds
 from coterie.rounds.models import Fold, Round, Route
@@ -43,7 +43,7 @@ def build_tree(round_: Round, leaves: Collection[UUID], *, now: datetime) -> Map
     topology = round_.parsed_plan().topology
     present = {
         device.pk: device
-        for device in members(round_.federation).filter(is_there(now), quarantine="", paused_at=None)
+        for device in members(round_.federation).filter(is_on_time(now), quarantine="", paused_at=None)
         if _adds_sums(device)
     }
     knowing_seeds = devices_knowing_seeds(round_)

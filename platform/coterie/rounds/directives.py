@@ -11,17 +11,17 @@ from django.db import transaction
 from coterie.agent_rollouts.selectors import updates_of
 from coterie.analytics.selectors import pending_questions
 from coterie.cloud_answers.selectors import offer_to
-from coterie.device_logs.selectors import logs_asked_of
+from coterie.device_logs.selectors import requested_logs
 from coterie.federations.models import Federation
 from coterie.fleet.certificates import is_certificate_due
 from coterie.fleet.counting import latest_count
-from coterie.fleet.credentials import is_able, is_due
+from coterie.fleet.credentials import can_renew_credential, is_renewal_due
 from coterie.fleet.declining import declined_by
 from coterie.fleet.exclusions import Exclusions
 from coterie.fleet.kinds import has_kind, is_of_first_release, lacked_by
 from coterie.fleet.models import Device
 from coterie.fleet.selectors import held_back, why_not_ready
-from coterie.fleet.services import expect_check_in, record_check_ins, take_in
+from coterie.fleet.services import apply_check_in, expect_check_in, record_check_ins
 from coterie.fleet.signalling import signals_for
 from coterie.fleet.signing_keys import Succession
 from coterie.fleet_evaluation.reporting import message_of as evaluation_message_of
@@ -81,7 +81,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
 
     No query's cost grows with the fleet: the sweep finds what is due in a federation, and wakes the devices concerned.
     """
-    checked_in = [take_in(device=device, check_in=message, now=now) for device, message, _ in calls]
+    checked_in = [apply_check_in(device=device, check_in=message, now=now) for device, message, _ in calls]
     devices = [call.device for call in calls]
     release_declined(devices, now=now)
     surroundings = surroundings_of(devices, now=now)
@@ -93,7 +93,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
     questions = pending_questions(devices, now=now)
     signals = signals_for(devices, now=now)
     updates = updates_of(devices)
-    logs = logs_asked_of(devices)
+    logs = requested_logs(devices)
     withdrawn: dict[UUID, tuple[UUID, ...]] = {}
     takers = {
         message.version for _, message, _ in calls if message.variants is not None and message.version is not None
@@ -148,7 +148,7 @@ def check_in_all(calls: Sequence[Call], *, now: datetime) -> Sequence[Directive]
         offer = offer_to(device, federation)
         if offer is not None:
             directive = msgspec.structs.replace(directive, platform_answers=offer)
-        if is_able(device) and is_due(device, now=now):
+        if can_renew_credential(device) and is_renewal_due(device, now=now):
             directive = msgspec.structs.replace(directive, renew_credential=True)
         if is_certificate_due(device, now=now):
             directive = msgspec.structs.replace(directive, renew_certificate=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from coterie.core.events import wake_devices
 from coterie.fleet.models import Device, Presence
-from coterie.fleet.presence import cut_presence
+from coterie.fleet.presence import expire_presence
 from coterie.rounds.fold_tree import Folds
 from coterie.rounds.models import Assignment, Fold, Round, Route
 
@@ -54,7 +54,7 @@ def record_lost_socket(*, device_id: str, heard_at: datetime, now: datetime) -> 
     if not (serves.exists() or adds.exists()):
         return
     device = Device.objects.get(pk=device_id)
-    if cut_presence(device, heard_at=heard_at, now=now):
+    if expire_presence(device, heard_at=heard_at, now=now):
         Device.objects.filter(pk=device.pk).update(broke_off_at=now)
 
 

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from coterie.core.identity import signing_key
 from coterie.fleet.models import Device
-from coterie.fleet.signalling import way_to
+from coterie.fleet.signalling import direct_peer_of
 from coterie.rounds.models import Assignment, Round
 from coterie.rounds.routing import CLOCK_SKEW
 from coterie.rounds.suitability import suitabilities
@@ -33,7 +33,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
     if all(peer.device != str(assignment.device_id) for peer in peers):
         return None
     assert round_.deadline_at is not None, "an open round has a deadline"
-    opens = way_to(next(device for device in devices if device.pk == assignment.device_id))
+    opens = direct_peer_of(next(device for device in devices if device.pk == assignment.device_id))
     roster = Roster(
         protocol=PROTOCOL,
         round=str(round_.pk),
@@ -49,7 +49,7 @@ def gathering_of(assignment: Assignment) -> Gathering | None:
         wait_s=rules.wait_s,
         clips=rules.clips,
         turn_s=rules.turn_s,
-        paths=tuple(str(device.pk) for device in devices if opens and way_to(device) is not None),
+        paths=tuple(str(device.pk) for device in devices if opens and direct_peer_of(device) is not None),
         stun=opens.stun if opens else None,
         relays=_relays(round_, devices),
     )

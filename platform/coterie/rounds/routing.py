@@ -19,8 +19,8 @@ from coterie.core.identity import signing_key
 from coterie.core.rows import insert_all
 from coterie.federations.selectors import members
 from coterie.fleet.models import Device
-from coterie.fleet.presence import is_there
-from coterie.fleet.signalling import way_to
+from coterie.fleet.presence import is_on_time
+from coterie.fleet.signalling import direct_peer_of
 from coterie.rounds import reasons
 from coterie.rounds.models import Assignment, Fold, Round, Route
 from coterie.rounds.suitability import Suitability, suitabilities
@@ -193,7 +193,7 @@ def route_to(
         key=offer.peer_key,
         epoch=epoch,
         ticket=sign_content(msgspec.json.encode(ticket), signing_key()),
-        direct=way_to(supernode) if own.paths else None,
+        direct=direct_peer_of(supernode) if own.paths else None,
     )
 
 
@@ -269,7 +269,7 @@ def _candidates(round_: Round, sites: Iterable[str], *, now: datetime) -> Mappin
     topology = round_.parsed_plan().topology
     most, wanted = topology.fan_in() or 0, set(sites)
     offering = members(round_.federation).filter(
-        is_there(now), capabilities__relay__isnull=False, quarantine="", paused_at=None
+        is_on_time(now), capabilities__relay__isnull=False, quarantine="", paused_at=None
     )
     routes = Route.objects.filter(assignment__round=round_, supernode__isnull=False).order_by()
     sent = dict(routes.values_list("supernode").annotate(count=Count("pk")))

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.fleet.models import Device
-from coterie.fleet.signalling import keep_signal
+from coterie.fleet.signalling import store_signal
 from coterie.rounds.meeting import are_in_a_meeting
 from coterie.rounds.routing import are_on_a_route
 from coterie.transfer.selectors import are_in_transfer
@@ -31,4 +31,4 @@ def send_signal(*, device: Device, message: SendSignal, now: datetime) -> None:
         receiver = None
     if receiver is None or not any(together(device, receiver) for together in _TOGETHER):
         raise NoBusiness(device=message.to)
-    keep_signal(sender=device, receiver=receiver, message=message, now=now)
+    store_signal(sender=device, receiver=receiver, message=message, now=now)

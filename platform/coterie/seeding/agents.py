@@ -62,7 +62,7 @@ def _past(
     counted = Counter(part.state for part in parts)
     failures = counted[Part.FAILED]
     reason = (
-        reasons.held(installed=counted[Part.INSTALLED])
+        reasons.completed(installed=counted[Part.INSTALLED])
         if state == State.DONE
         else reasons.failing(failures=failures, tried=len(parts), example=LOST.sentence)
     )

@@ -55,7 +55,7 @@ def _tell(alliance: Alliance, epochs: int, bank: Device, random: Random) -> None
         reason = reasons.needs_consent([bank.name])
     else:
         alliance.begun_at = alliance.created_at + timedelta(minutes=25)
-        reason = reasons.told_by(bank.name, TOO_FEW)
+        reason = reasons.reported_by(bank.name, TOO_FEW)
     if epochs:
         alliance.common, alliance.alone = COMMON, ALONE
         reason = reasons.training(AllianceFigures(common=COMMON, epoch=epochs), epochs=TERMS.epochs)

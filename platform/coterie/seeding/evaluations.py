@@ -43,7 +43,7 @@ def _evaluate(
         _part(device, version, begun_at, random) if place < telling else Part(device=device)
         for place, device in enumerate(asked)
     ]
-    told = [found for part in parts if (found := part.told()) is not None]
+    told = [found for part in parts if (found := part.reported_figures()) is not None]
     figures = EvaluationFigures(len(asked), len(told), 0, summarise(told), by_tag(told))
     if is_over and figures.summary is not None:
         state, reason = Evaluation.State.FINISHED, reasons.measured(figures.summary)

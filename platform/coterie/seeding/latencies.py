@@ -8,7 +8,7 @@ from random import Random
 from coterie.fleet.latencies import record_latencies
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
-from coterie.speeds.services import take_day
+from coterie.speeds.services import store_day
 from coterie_wire.conditions import Answer
 from coterie_wire.latency import TOLD, Durations, Histogram, Latency, Work
 
@@ -32,7 +32,7 @@ def time_devices(version: ModelVersion, members: Sequence[Device], *, now: datet
         heat = HEAT if ago in HOT else 1.0
         told = members if ago == 0 else members[:MEASURED]
         record_latencies([(device, list(_told(device, version, heat, random))) for device in told], now=at)
-        take_day(pair=version.pair, day=at.date(), now=at)
+        store_day(pair=version.pair, day=at.date(), now=at)
 
 
 def _told(device: Device, version: ModelVersion, heat: float, random: Random) -> Iterator[Latency]:

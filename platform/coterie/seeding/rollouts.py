@@ -10,7 +10,7 @@ from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import reasons
-from coterie.rollouts.advancing import figures_beside
+from coterie.rollouts.advancing import shadow_figures
 from coterie.rollouts.models import Rollout, Trial
 from coterie.seeding.latencies import OF_A_STEP, drawn_durations
 from coterie_learning.rollout.comparison import Comparison, compare
@@ -78,7 +78,7 @@ def _roll_out(
     compared = [(pair.champion, pair.candidate) for trial in trials if (pair := trial.compared()) is not None]
     comparison = compare(compared)
     rollout.figures = {"devices": len(group), "reports": len(compared), "faults": 0}
-    rollout.figures |= figures_beside(trials)
+    rollout.figures |= shadow_figures(trials)
     if comparison is not None:
         rollout.figures |= {"champion_error": comparison.champion, "candidate_error": comparison.candidate}
     reason = _reason(state, comparison, group=len(group), reports=len(compared))

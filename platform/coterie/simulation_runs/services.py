@@ -21,7 +21,7 @@ from coterie.core.resting import LONGEST_S
 from coterie.core.why import cancellation
 from coterie.evaluation.datasets import MAX_BYTES
 from coterie.registry.models import Blob
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 from coterie.simulation_runs.errors import FleetTooLarge, FleetUntold, RunHasEnded
 from coterie.simulation_runs.jobs import PERFORM
 from coterie.simulation_runs.keeping import forget_all_but
@@ -50,7 +50,7 @@ def keep_fleet(*, path: Path, now: datetime) -> SimulatedFleet:
     if size_bytes > MAX_BYTES:
         raise FleetTooLarge(size_bytes=size_bytes, limit_bytes=MAX_BYTES)
     told = _told(path)
-    blob = keep_file(path=path, now=now)  # no transaction waits for the disk
+    blob = store_file(path=path, now=now)  # no transaction waits for the disk
     return _keep_fleet(blob=blob, told=told, now=now)
 
 

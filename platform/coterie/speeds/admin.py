@@ -1,4 +1,4 @@
-"""The speeds of past days in Django's admin, to look at."""
+"""The speeds of past days in Django's admin, read-only."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""Devices that are about as quick as one another, by the bucket of a histogram in which their median lies."""
+"""Groups devices of similar speed, by the histogram bucket of their median."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from coterie_wire.latency import PER_OCTAVE, Histogram
 GAP_BANDS = 2
 """Neighbours in the order of their bands that are further apart are of two classes: one takes 1.4 times as long."""
 WORKS = ("predict", "step")
-"""What devices are compared by, the first where as many have measured either."""
+"""The kinds of work by which devices are compared; the first one, where as many have measured either."""
 
 
 class BandRange(NamedTuple):
@@ -18,7 +18,7 @@ class BandRange(NamedTuple):
     last: int
 
     def distance(self, band: int) -> int:
-        """How many bands it lies outside."""
+        """How many bands `band` lies outside the range."""
         return max(self.first - band, band - self.last, 0)
 
     @property
@@ -28,12 +28,12 @@ class BandRange(NamedTuple):
 
     @property
     def to_s(self) -> float:
-        """The longest."""
+        """The longest median, in seconds, of a device in it."""
         return 2 ** ((self.last + 1) / PER_OCTAVE) / 1e6
 
 
 class Quantiles(NamedTuple):
-    """Of durations, in seconds; all 0 where there are none."""
+    """Quantiles of durations, in seconds; all 0 where there are none."""
 
     p50_s: float
     p90_s: float
@@ -52,10 +52,10 @@ def divide(bands: Iterable[int]) -> Sequence[BandRange]:
 
 
 def nearest(spans: Sequence[BandRange], band: int) -> int:
-    """Which of the classes has bands nearest to it; of two, the quicker."""
+    """The index of the class whose bands are nearest to `band`; of two, the quicker one."""
     return min(range(len(spans)), key=lambda place: spans[place].distance(band))
 
 
 def quantiles_of(durations: Histogram) -> Quantiles:
-    """The three that are shown."""
+    """The three quantiles that are shown."""
     return Quantiles(*(durations.quantile_s(share) or 0.0 for share in (0.5, 0.9, 0.99)))

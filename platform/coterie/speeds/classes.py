@@ -1,4 +1,4 @@
-"""Classes of devices by how quick they are, as their own figures divide them."""
+"""Classes of devices by speed, divided at gaps between their figures."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ class ClassSpeed(NamedTuple):
 
 
 class SpeedClass(NamedTuple):
-    """Devices that are about as quick as one another."""
+    """Devices of similar speed."""
 
     by: str
     """The work whose median they were divided by."""

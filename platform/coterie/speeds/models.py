@@ -8,7 +8,7 @@ from coterie.registry.models import ModelPair
 
 
 class SpeedDay(Separated):
-    """What a pair's devices that were about as quick as one another told on one day of one kind of work.
+    """Durations that a pair's devices of similar speed reported on one day for one kind of work.
 
     A sum over devices: it names none, and days, bands and conditions add up to others.
     """
@@ -19,7 +19,7 @@ class SpeedDay(Separated):
     day = models.DateField()
     """In UTC."""
     by = models.CharField(max_length=10)
-    """The work, ``step`` or ``predict``, by which devices were compared: each day is kept by both."""
+    """The work, ``step`` or ``predict``, by which devices were compared: each day is stored by both."""
     band = models.PositiveSmallIntegerField()
     """The bucket of a `coterie_wire.latency.Histogram` in which these devices have the median of that work."""
     work = models.CharField(max_length=10)
@@ -29,7 +29,7 @@ class SpeedDay(Separated):
     """``yes``, ``no`` or ``unknown``."""
     devices = models.PositiveIntegerField()
     durations = models.JSONField()
-    """A `coterie_wire.latency.Histogram`: the sum of what each device told last on that day."""
+    """A `coterie_wire.latency.Histogram`: the sum of each device's last report of that day."""
     hottest_c = models.FloatField(null=True, blank=True)
     """The highest temperature at which any of them measured it."""
     taken_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Days that are long past may go: nothing rests on them."""
+"""Old days are deleted: nothing depends on them."""
 
 from datetime import datetime
 

@@ -17,7 +17,7 @@ from coterie_wire.latency import Histogram
 from coterie_wire.structs import from_values
 
 LATEST = 10_000
-"""Figures of devices that are read for the classes of now, of those told last."""
+"""Most figures of devices that are read for the current classes: the latest reports."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DaySpeed:
 
     day: date
     place: int
-    """Which class, of those that devices divided into on the last day; 0 is the quickest."""
+    """The index of the class, of those of the last day; 0 is the quickest."""
     spans: Sequence[BandRange]
     by: str
     """The work whose median divides them."""

@@ -1,4 +1,4 @@
-"""Sums up what devices tell of how quick they are, day by day."""
+"""Sums up the latencies that devices report, day by day."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from coterie_wire.structs import from_values
 
 EVERY = timedelta(hours=1)
 FORMS = ("float32", *Variant.Name.values)
-"""Forms that there are: what a device calls otherwise is not kept."""
+"""Known forms of a version: reports of other forms are not stored."""
 AT_ONCE = 2000
 """Rows that are read into memory together."""
 
@@ -29,7 +29,7 @@ Key = tuple[str, int, str, str, str]
 
 @dataclass
 class _Sum:
-    """What devices told, added up."""
+    """The sum of devices' reports."""
 
     devices: int = 0
     counts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
@@ -43,18 +43,18 @@ class _Sum:
 
 
 def sum_up(*, now: datetime) -> None:
-    """Write anew what was told today, where that was last done an hour ago, and before it end yesterday."""
+    """Update the sums of today, at most once an hour, after completing those of yesterday."""
     today, yesterday = now.date(), now.date() - timedelta(days=1)
     for pair in ModelPair.objects.annotate(taken_at=Max("speed_days__taken_at")):
         if pair.taken_at is not None and pair.taken_at.date() == yesterday:
-            take_day(pair=pair, day=yesterday, now=now)
+            store_day(pair=pair, day=yesterday, now=now)
         elif pair.taken_at is not None and now - pair.taken_at < EVERY:
             continue
-        take_day(pair=pair, day=today, now=now)
+        store_day(pair=pair, day=today, now=now)
 
 
-def take_day(*, pair: ModelPair, day: date, now: datetime) -> None:
-    """Write what devices told last, of those that told something since `day` began, in place of what was written."""
+def store_day(*, pair: ModelPair, day: date, now: datetime) -> None:
+    """Replace the sums of `day` by those of the latest reports of devices that have reported since it began."""
     sums = _sums(_figures(pair), since=datetime.combine(day, time(), UTC))
     if not sums:
         return
@@ -88,13 +88,13 @@ def _figures(pair: ModelPair) -> QuerySet[DeviceLatency]:
 
 
 def _sums(figures: QuerySet[DeviceLatency], *, since: datetime) -> Mapping[Key, _Sum]:
-    told = figures.filter(at__gte=since)
-    if not told.exists():
+    reported = figures.filter(at__gte=since)
+    if not reported.exists():
         return {}
     whole = figures.filter(form="float32").order_by()
     bands = {work: bands_of(whole.filter(work=work).values_list("device_id", "p50_s")) for work in WORKS}
     sums: dict[Key, _Sum] = {}
-    for device, work, form, charging, durations, hottest_c in _read(told):
+    for device, work, form, charging, durations, hottest_c in _read(reported):
         for by in WORKS:
             if device in bands[by]:
                 own = sums.setdefault((by, bands[by][device], work, form, charging), _Sum())
@@ -102,7 +102,8 @@ def _sums(figures: QuerySet[DeviceLatency], *, since: datetime) -> Mapping[Key, 
     return sums
 
 
-def _read(told: QuerySet[DeviceLatency]) -> Iterator[tuple[UUID, str, str, str, Histogram, float | None]]:
+def _read(reported: QuerySet[DeviceLatency]) -> Iterator[tuple[UUID, str, str, str, Histogram, float | None]]:
     columns = ("device_id", "work", "form", "charging", "durations", "hottest_c")
-    for device, work, form, charging, durations, hottest_c in told.order_by().values_list(*columns).iterator(AT_ONCE):
+    rows = reported.order_by().values_list(*columns).iterator(AT_ONCE)
+    for device, work, form, charging, durations, hottest_c in rows:
         yield device, work, form, charging, from_values(durations, Histogram), hottest_c

@@ -8,5 +8,5 @@ from coterie.speeds import services
 
 @shared_task(name="coterie.speeds.tasks.sum_up")
 def sum_up() -> None:
-    """Sum up what devices told today, and end a day that is over; runs periodically."""
+    """Sum up what devices reported today, and complete a day that is over; runs periodically."""
     services.sum_up(now=timezone.now())

@@ -1,1 +1,1 @@
-"""Where bytes lie: one interface, kept by files of a directory or by objects of an S3 store; uploads that arrive."""
+"""Storage of bytes: one interface, implemented by files of a directory and objects of an S3 store; partial uploads."""

@@ -1,4 +1,4 @@
-"""Uploads that arrive in parts: each part is kept under the offset at which it begins, by whichever process got it.
+"""Uploads that arrive in parts: each part is stored under its offset, by whichever process received it.
 
 A part is created only where none is, so that of two requests that send the same bytes one goes on and the other learns
 that it came late; what counts is the hash of the whole. No process holds anything that another would wait for.
@@ -16,7 +16,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.storage.interface import Store, store_of
 
 PART_BYTES = 1 << 20
-"""The most that one part has, and that a request holds in memory."""
+"""The largest part in bytes, which is also what a request holds in memory."""
 COPIED_BYTES = 1 << 20
 
 
@@ -45,7 +45,7 @@ class UploadBusy(CoterieError):
 
 
 class UploadTarget(NamedTuple):
-    """Where an upload's bytes are written to."""
+    """The place to which an upload's bytes are written."""
 
     arrivals: "Arrivals"
     key: UUID
@@ -55,7 +55,7 @@ class UploadTarget(NamedTuple):
     """Of the whole upload."""
 
     def write(self, offset: int, part: bytes) -> None:
-        """Keep the bytes from `offset` on; they stay when this returns. Raises UploadBusy or StorageUnavailable."""
+        """Store the bytes at `offset`; they are durable when this returns. Raises UploadBusy or StorageUnavailable."""
         try:
             is_new = self.arrivals.store.create(f"{self.key}/{self.sha256}/{offset:015}", part)
         except FileNotFoundError as error:
@@ -75,7 +75,7 @@ class Arrivals:
 
     @property
     def store(self) -> Store:
-        """Where the parts lie."""
+        """The storage of the parts."""
         return store_of(self.alias)
 
     def arrived_bytes(self, key: UUID, sha256: str) -> int:

@@ -17,7 +17,7 @@ from coterie.storage.interface import Store
 
 DRAFTS = ".drafts"
 DRAFT_LASTS_S = 3600.0
-"""A file that is still being written was changed more recently."""
+"""A draft that was changed more recently may still be written to."""
 
 
 class DurableFileSystemStorage(Store, FileSystemStorage):
@@ -56,7 +56,7 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
         shutil.rmtree(self.path(folder), ignore_errors=True)
 
     def place(self, name: str) -> str:
-        """See `Store`: where it lies in the state directory."""
+        """See `Store`: its path in the state directory."""
         return f"{Path(self.location).name}/{name}"
 
     def signed_url(self, name: str, lasts: timedelta) -> str | None:  # noqa: ARG002 - the interface's

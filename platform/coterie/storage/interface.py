@@ -1,4 +1,4 @@
-"""What everything that keeps bytes must do; `tests/coterie/storage/conformance.py` holds each implementation to it."""
+"""The interface of storages; `tests/coterie/storage/conformance.py` checks each implementation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from coterie.core.metrics import STORAGE_FAILURES
 
 
 class StorageUnavailable(CoterieError):
-    """The store does not answer, or not as it should; what is kept there is neither lost nor damaged."""
+    """The store does not answer, or not correctly; what is stored there is neither lost nor damaged."""
 
     code = "storage.unavailable"
     kind = ErrorKind.UNAVAILABLE
@@ -37,7 +37,7 @@ class Store(Storage, ABC):
 
     @abstractmethod
     def create(self, name: str, content: bytes) -> bool:
-        """Keep `content` unless the name has bytes already. Of several at once some succeed, and the bytes of one stay.
+        """Store `content` unless the name has bytes already. Of concurrent calls some succeed; the bytes of one stay.
 
         One succeeds with files and with AWS; not every store that speaks S3 looks and writes in one step. False may
         also mean that this very call kept it, and that the answer was lost and asked for again.
@@ -49,7 +49,7 @@ class Store(Storage, ABC):
 
     @abstractmethod
     def folders(self, folder: str = "") -> set[str]:
-        """The folders in `folder` that have names, by the part behind it."""
+        """The folders in `folder` that contain names, relative to it."""
 
     @abstractmethod
     def clear(self, folder: str) -> None:
@@ -57,15 +57,15 @@ class Store(Storage, ABC):
 
     @abstractmethod
     def place(self, name: str) -> str:
-        """Where a backup of the platform keeps the bytes, relative to its top."""
+        """The path of the bytes in a backup of the platform, relative to its top."""
 
     @abstractmethod
     def remove_drafts(self) -> int:
-        """Remove what killed writers have left; how many that were."""
+        """Delete drafts left by killed writers; returns how many."""
 
     @abstractmethod
     def signed_url(self, name: str, lasts: timedelta) -> str | None:
-        """Where anybody may read the bytes for so long; None where this store serves nobody itself."""
+        """A URL where the bytes can be read for the time `lasts`; None where this store serves none itself."""
 
 
 def store_of(alias: str) -> Store:

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 20
 """Read at once; also what an open object takes of memory."""
 PIECE_BYTES = 8 << 20
-"""What is larger is sent in pieces of this size; S3 takes 10,000 of them for one object."""
+"""Larger objects are sent in pieces of this size; S3 accepts 10,000 of them for one object."""
 DELETED_AT_ONCE = 1000
 TRIES = 4
 CONNECT_S = 5
 ANSWER_S = 30
-"""For one request, which moves a piece at most."""
+"""The time limit of one request, which transfers at most one piece."""
 RETRIED_S = 60
-"""After so long no further try begins."""
+"""The time after which no further attempt begins."""
 
 
 class StoreLocation(NamedTuple):
-    """Where a store is, and how one gets in. Blank credentials: obstore looks where the clients of AWS do."""
+    """A store's address and credentials. Blank credentials: obstore searches where AWS clients do."""
 
     bucket: str
     prefix: str
     endpoint: str
     """Blank: that of AWS."""
     public_endpoint: str
-    """Under which devices reach the store; blank: the same."""
+    """The address under which devices reach the store; blank: the same."""
     region: str
     key_id: str
     secret: str
@@ -206,7 +206,7 @@ class _ObjectReader(io.RawIOBase):
 
 @contextmanager
 def _spoken_to() -> Iterator[None]:
-    """Errors of the store as the interface knows them."""
+    """Translate errors of the store into those of the interface."""
     try:
         yield
     except NotFoundError as error:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from coterie.core.events import notify_consoles
 from coterie.fleet.models import Device
-from coterie.fleet.signalling import way_to
+from coterie.fleet.signalling import direct_peer_of
 from coterie.transfer import reasons
 from coterie.transfer.models import Transfer
 from coterie_wire.conditions import Reason
@@ -17,7 +17,7 @@ TRIED = timedelta(seconds=DIRECT_S)
 def initial_way(helper: Device, target: Device) -> dict[str, str]:
     """The fields of a new transfer that say how its portion travels."""
     for device in (helper, target):
-        if way_to(device) is None:
+        if direct_peer_of(device) is None:
             return _fields(Transfer.Way.PLATFORM, reasons.opens_no_paths(device.name))
     return _fields(Transfer.Way.TRYING, reasons.TRYING_DIRECTLY)
 
@@ -27,7 +27,7 @@ def direct_way(transfer: Transfer, to: Device, *, now: datetime) -> DirectPeer |
     since = transfer.requested_at or now
     if transfer.way != Transfer.Way.TRYING or now - since > TRIED:
         return None
-    return way_to(to)
+    return direct_peer_of(to)
 
 
 def decide_way(transfer: Transfer, way: Transfer.Way, reason: Reason) -> None:

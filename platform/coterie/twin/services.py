@@ -18,7 +18,7 @@ from coterie.federations.models import Federation
 from coterie.federations.selectors import members, ready_members
 from coterie.federations.services import check_plan_fits
 from coterie.registry.models import Blob, Dataset
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 from coterie.rounds.models import Round
 from coterie.twin.errors import NoHistory, NoSamples, NotReplayed
 from coterie.twin.models import Forecast
@@ -165,4 +165,4 @@ def _kept_past(federation: Federation, now: datetime) -> Blob:
     with tempfile.NamedTemporaryFile(prefix="coterie-fleet-") as file:
         file.write(msgspec.json.encode(trace))
         file.flush()
-        return keep_file(path=Path(file.name), now=now)
+        return store_file(path=Path(file.name), now=now)

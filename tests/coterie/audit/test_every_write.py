@@ -29,7 +29,7 @@ from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.options import TrainingOptions
 from coterie.cloud_training.services import bootstrap_pair
 from coterie.core.acting import OperatorRole
-from coterie.device_logs.services import ask_for_log
+from coterie.device_logs.services import request_log
 from coterie.federations.models import Federation
 from coterie.federations.services import archive_federation, create_federation, start_federation
 from coterie.fleet.models import Device
@@ -646,7 +646,7 @@ WRITES: Mapping[tuple[str, str], Callable[[Operator], Write]] = {
     ),
     ("post", "/api/device-logs/{id}/cancel/"): lambda _: Write(
         "device_logs.cancel_log",
-        f"/api/device-logs/{ask_for_log(device=sends_logs(), hours=1, why='', now=START).pk}/cancel/",
+        f"/api/device-logs/{request_log(device=sends_logs(), hours=1, why='', now=START).pk}/cancel/",
     ),
     ("post", "/api/datasets/"): lambda _: Write(
         "registry.add_dataset", "/api/datasets/", {"name": "x", "file": file(samples())}, form=True

@@ -11,9 +11,9 @@ from coterie.core.acting import acting_as, current_actor
 from coterie.device_logs.errors import AlreadyAsked, CannotSend, LogHasEnded, NotAllowed, UnknownLog
 from coterie.device_logs.models import DeviceLog, DeviceLogLine
 from coterie.device_logs.pruning import old_logs
-from coterie.device_logs.reporting import record_word, take_lines
-from coterie.device_logs.selectors import KEEP_DAYS, logs_asked_of
-from coterie.device_logs.services import WAIT, ask_for_log, cancel_log
+from coterie.device_logs.reporting import record_decision, store_lines
+from coterie.device_logs.selectors import KEEP_DAYS, requested_logs
+from coterie.device_logs.services import WAIT, cancel_log, request_log
 from coterie.device_logs.sweeping import sweep
 from coterie.fleet.models import Device
 from coterie.fleet.services import revoke_device
@@ -46,16 +46,16 @@ def device() -> Device:
 
 
 def asked(device: Device) -> DeviceLog:
-    return ask_for_log(device=device, hours=24, why="it never trains", now=START)
+    return request_log(device=device, hours=24, why="it never trains", now=START)
 
 
 def says(device: Device, log: DeviceLog, outcome: Literal["asking", "allowed", "refused"]) -> None:
-    record_word(device=device, report=ReportLog(str(log.pk), outcome, REASON), now=later(1))
+    record_decision(device=device, report=ReportLog(str(log.pk), outcome, REASON), now=later(1))
     log.refresh_from_db()
 
 
 def sends(device: Device, log: DeviceLog, lines: tuple[LogLine, ...] = LINES) -> None:
-    take_lines(device=device, delivery=DeliverLog(str(log.pk), lines, left_out=4), now=later(2))
+    store_lines(device=device, delivery=DeliverLog(str(log.pk), lines, left_out=4), now=later(2))
     log.refresh_from_db()
 
 
@@ -109,9 +109,9 @@ def test_a_device_answers_for_its_own_log_alone(device: Device, request_of: str)
     name = str(log.pk) if request_of == "another" else "x"
     stranger = make_device("hall")
     with pytest.raises(UnknownLog):
-        record_word(device=stranger, report=ReportLog(name, "allowed", REASON), now=later(1))
+        record_decision(device=stranger, report=ReportLog(name, "allowed", REASON), now=later(1))
     with pytest.raises(UnknownLog):
-        take_lines(device=stranger, delivery=DeliverLog(name, LINES), now=later(1))
+        store_lines(device=stranger, delivery=DeliverLog(name, LINES), now=later(1))
 
 
 def test_what_the_owner_has_refused_stays_refused(device: Device) -> None:
@@ -133,7 +133,7 @@ def test_a_device_that_cannot_is_not_asked(capabilities: dict[str, object], says
     Device.objects.filter(pk=device.pk).update(capabilities=capabilities)
     with pytest.raises(CannotSend, match=says):
         asked(device)
-    assert logs_asked_of([device]) == {}
+    assert requested_logs([device]) == {}
 
 
 def test_a_device_is_asked_one_at_a_time(device: Device) -> None:

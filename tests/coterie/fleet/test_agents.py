@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.utils import timezone
 
-from coterie.fleet.agents import agents_of, alike
+from coterie.fleet.agents import agents_of, count_by_release
 from coterie.fleet.models import Device, DeviceAgent
 from coterie.fleet.services import EnrolledDevice, leave_fleet, revoke_device
 from coterie_wire.conditions import Conditions, Reason
@@ -24,7 +24,7 @@ def tell(device: Device, agent: str, updates: TakesUpdates | None) -> None:
 
 
 def kept() -> list[tuple[str, str, int]]:
-    return sorted(alike(agents_of("")))
+    return sorted(count_by_release(agents_of("")))
 
 
 def test_it_is_what_the_device_told_last(enrol: Callable[..., EnrolledDevice]) -> None:
@@ -49,5 +49,5 @@ def test_only_enrolled_devices_have_one(end: Callable[..., None], enrol: Callabl
 def test_they_are_counted_by_tag(enrol: Callable[..., EnrolledDevice]) -> None:
     enrol("kitchen", tags=("home",))
     enrol("hall", tags=("home-office",))
-    assert [row.devices for row in alike(agents_of("home"))] == [1]
-    assert [row.devices for row in alike(agents_of(""))] == [2]
+    assert [row.devices for row in count_by_release(agents_of("home"))] == [1]
+    assert [row.devices for row in count_by_release(agents_of(""))] == [2]

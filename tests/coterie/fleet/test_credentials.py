@@ -25,11 +25,11 @@ from coterie.fleet.credentials import (
     CredentialInUse,
     NotDue,
     OfferedTooOften,
-    forget_former,
-    is_due,
+    activate_shown,
+    delete_former,
+    is_renewal_due,
     offer_credential,
     renew_credential,
-    take_over_shown,
 )
 from coterie.fleet.models import Device, OtherCredential
 from coterie.fleet.selectors import CredentialUnknown, device_of_credential
@@ -57,7 +57,7 @@ def now() -> datetime:
 def checked_in(credential: str, now: datetime) -> bool:
     """Check in as the gateway does; whether the device is to renew its credential."""
     device = device_of_credential(credential)
-    take_over_shown(device=device, credential=credential, now=now)
+    activate_shown(device=device, credential=credential, now=now)
     return check_in(device=device, message=SAYS, now=now).renew_credential
 
 
@@ -83,7 +83,7 @@ def test_the_first_use_of_the_next_ends_the_former_after_a_grace(enrol: Enrol, n
     OtherCredential.objects.update(until=now - timedelta(seconds=1))
     with pytest.raises(CredentialUnknown):
         device_of_credential(former)
-    forget_former(now=now)
+    delete_former(now=now)
     assert not OtherCredential.objects.exists()
     entry = Entry.objects.get(action="fleet.take_over_credential")
     assert (entry.subject_id, "credential_hash" in entry.after) == (str(device.pk), False)
@@ -98,7 +98,7 @@ def test_both_are_taken_until_the_next_is_used(enrol: Enrol, now: datetime) -> N
     assert checked_in(former, now), "the former one in a check-in: it is still to renew"
     assert device_of_credential(drawn) == device
     assert OtherCredential.objects.count() == 1
-    forget_former(now=now + 10 * GRACE)
+    delete_former(now=now + 10 * GRACE)
     assert device_of_credential(drawn) == device
 
 
@@ -148,11 +148,11 @@ def test_a_credential_is_renewed_by_its_age_and_not_by_all_devices_at_once(
 ) -> None:
     settings.CREDENTIAL_DAYS = 100
     devices = [enrol(at=now).device for _ in range(30)]
-    assert not any(is_due(device, now=now + timedelta(days=89)) for device in devices)
-    assert all(is_due(device, now=now + timedelta(days=100)) for device in devices)
-    assert 0 < sum(is_due(device, now=now + timedelta(days=95)) for device in devices) < 30
+    assert not any(is_renewal_due(device, now=now + timedelta(days=89)) for device in devices)
+    assert all(is_renewal_due(device, now=now + timedelta(days=100)) for device in devices)
+    assert 0 < sum(is_renewal_due(device, now=now + timedelta(days=95)) for device in devices) < 30
     settings.CREDENTIAL_DAYS = 0
-    assert not any(is_due(device, now=now + timedelta(days=9999)) for device in devices)
+    assert not any(is_renewal_due(device, now=now + timedelta(days=9999)) for device in devices)
 
 
 def test_an_order_tells_how_far_devices_are_and_which_cannot(enrol: Enrol, now: datetime, api: APIClient) -> None:

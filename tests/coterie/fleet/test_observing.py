@@ -6,7 +6,7 @@ import pytest
 
 from coterie.fleet import observing
 from coterie.fleet.models import Observation
-from coterie.fleet.observing import forget
+from coterie.fleet.observing import delete_old
 from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.messages import CheckIn
 from coterie_wire.version import PROTOCOL
@@ -45,6 +45,6 @@ def test_the_old_and_the_many_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
                 device=device, at=START - timedelta(days=age_d), conditions={}, blockers=[], held_version=str(age_d)
             )
     monkeypatch.setattr(observing, "MAX_OF_A_DEVICE", 3)
-    forget(now=START)
+    delete_old(now=START)
     assert [row.held_version for row in kitchen.observations.all()] == ["0", "1", "2"]
     assert [row.held_version for row in hall.observations.all()] == ["0"]

@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from coterie.core.resting import LONGEST_S
 from coterie.fleet.models import LONGEST_PRESENCE, Device, Presence, PresenceKept
-from coterie.fleet.presence import FOLLOWED_FOR, end_presence, is_unheard, record_presence, settle
+from coterie.fleet.presence import FOLLOWED_FOR, end_presence, is_silent_since, record_presence, settle
 from coterie.fleet.selectors import present_devices, why_not_ready
 from coterie.fleet.services import expect_check_in, revoke_device
 from coterie_wire.conditions import Conditions
@@ -130,7 +130,7 @@ def test_after_postgresql_has_emptied_the_table_each_device_has_its_time_to_come
     Presence.objects.all().delete()
     PresenceKept.objects.all().delete()  # as a crash does
 
-    unheard = Device.objects.filter(is_unheard(later(500)))
+    unheard = Device.objects.filter(is_silent_since(later(500)))
     assert not unheard.exists(), "nobody is given up for what the platform has lost"
     heard(devices[0], 1_000)
     for _ in range(3):  # two at a time; a worker that is killed in between goes on
@@ -149,7 +149,7 @@ def test_what_a_process_of_the_former_release_has_heard_is_not_overwritten() -> 
     device = make_device("d")
     heard(device, 0)
     Device.objects.update(last_seen_at=later(30), present_until=later(67.5))  # as it writes each check-in
-    assert not Device.objects.filter(is_unheard(later(20))).exists()
+    assert not Device.objects.filter(is_silent_since(later(20))).exists()
     assert present(60) == [device]
     device.refresh_from_db()
     assert (device.last_seen_at, device.present_until, device.tracked) == (later(30), later(67.5), False)

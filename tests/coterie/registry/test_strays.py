@@ -10,7 +10,7 @@ from pytest_django import Settings
 from coterie.registry.collecting import GRACE, Collected
 from coterie.registry.content import BLOBS
 from coterie.registry.models import Blob
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 from coterie.registry.strays import record_strays
 from coterie.rounds.retention import collect_blobs
 from coterie.storage.interface import store_of
@@ -51,7 +51,7 @@ def test_who_was_just_writing_one_keeps_it(tmp_path: Path) -> None:
     path.write_bytes(b"whose row comes later")
     stray = BLOBS.put_file(path)
     record_strays(now=START)
-    assert keep_file(path=path, now=DUE).pk == stray.sha256
+    assert store_file(path=path, now=DUE).pk == stray.sha256
     collect_blobs(now=DUE + GRACE / 2)
     assert is_there(stray.sha256)
 

@@ -17,7 +17,7 @@ from coterie.registry.archive import archive
 from coterie.registry.content import BLOBS
 from coterie.registry.errors import BlobDamaged
 from coterie.registry.models import Blob
-from coterie.registry.services import keep_file
+from coterie.registry.services import store_file
 from coterie.registry.verifying import EVERY, open_blob, scrub, sound_path
 from coterie.repairs.faults import find_faults
 from tests.coterie.world import START, keep, make_pair, make_version
@@ -125,7 +125,7 @@ def test_the_same_bytes_given_again_repair(blob: Blob, tmp_path: Path) -> None:
     (tmp_path / "again").write_bytes(path_of(blob.pk).read_bytes())
     flip(blob.pk)
     scrub(now=START)
-    keep_file(path=tmp_path / "again", now=LATER)
+    store_file(path=tmp_path / "again", now=LATER)
     assert scrub(now=LATER, bytes_at_once=None).damaged == ()
 
 

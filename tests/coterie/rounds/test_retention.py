@@ -16,7 +16,7 @@ from coterie.registry.content import BLOBS
 from coterie.registry.errors import VersionRemoved
 from coterie.registry.models import Blob, ModelPair, ModelVersion, Role
 from coterie.registry.selectors import references
-from coterie.registry.services import keep_file, roll_back
+from coterie.registry.services import roll_back, store_file
 from coterie.rollouts.services import start_rollout
 from coterie.rounds.models import Round
 from coterie.rounds.retention import collect_blobs
@@ -130,12 +130,12 @@ def test_a_round_that_is_over_needs_its_version_as_long_as_its_updates_are_kept(
 @pytest.mark.long
 def test_a_candidate_has_a_day_to_become_a_version(pair: ModelPair, tmp_path: Path) -> None:
     (tmp_path / "candidate").write_bytes(b"a candidate that was kept back")
-    blob = keep_file(path=tmp_path / "candidate", now=LATER)
+    blob = store_file(path=tmp_path / "candidate", now=LATER)
     collect_blobs(now=LATER + GRACE / 2, at_once=None)
     assert is_there(blob.pk)
     collect_blobs(now=LATER + 2 * GRACE, at_once=None)
     assert not is_there(blob.pk)
-    again = keep_file(path=tmp_path / "candidate", now=LATER + 3 * GRACE)
+    again = store_file(path=tmp_path / "candidate", now=LATER + 3 * GRACE)
     assert (again.pk, again.removed_at, is_there(again.pk)) == (blob.pk, None, True)
     collect_blobs(now=LATER + 3 * GRACE, at_once=None)
     assert is_there(again.pk)
