@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from coterie_agent.config import PrivacySettings
 from coterie_agent.errors import AgentError
 from coterie_agent.store.privacy_ledger import PrivacyLedgerStore
-from coterie_learning.accounting import cost_of, epsilon_of, most_of, pays
+from coterie_learning.accounting import cost_of, epsilon_of, is_affordable, largest_mu2
 
 OUT_OF_BUDGET = "privacy.device_budget"
 
@@ -20,7 +20,7 @@ class Budget:
     def check(self, noise_multiplier: float, participations: int = 1) -> None:
         """Raises AgentError ``privacy.device_budget`` where it does not pay for such a release."""
         cost = cost_of(noise_multiplier, participations)
-        if not pays(self._most, self.privacy_ledger.spent(), cost):
+        if not is_affordable(self._most, self.privacy_ledger.spent(), cost):
             raise self._refusal(cost)
 
     def charge(
@@ -40,7 +40,7 @@ class Budget:
 
     @property
     def _most(self) -> float:
-        return most_of(self.settings.epsilon, self.settings.delta) if self.settings.epsilon > 0 else 0.0
+        return largest_mu2(self.settings.epsilon, self.settings.delta) if self.settings.epsilon > 0 else 0.0
 
     def _refusal(self, cost: float) -> AgentError:
         delta = self.settings.delta

@@ -7,7 +7,7 @@ import msgspec
 from coterie_agent.config import PrivacySettings
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.promises import PromiseStore, Raised
-from coterie_learning.accounting import most_of, pays
+from coterie_learning.accounting import is_affordable, largest_mu2
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import PrivacyBudget
 
@@ -66,4 +66,4 @@ def reason_of_raised(raised: Raised) -> Reason:
 
 
 def _is_within(agreed: PrivacyBudget, budget: PrivacyBudget) -> bool:
-    return pays(most_of(agreed.epsilon, agreed.delta), 0.0, most_of(budget.epsilon, budget.delta))
+    return is_affordable(largest_mu2(agreed.epsilon, agreed.delta), 0.0, largest_mu2(budget.epsilon, budget.delta))

@@ -8,7 +8,17 @@ import msgspec
 from coterie_agent.config import ConsentSettings
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.agreements import Agreement, AgreementStore, AskedOfOwner, How
-from coterie_learning.consent import FEDERATION, LABELS, SCOPES, WORDS, Scope, beyond, is_part, taken_back, words_of
+from coterie_learning.consent import (
+    FEDERATION,
+    LABELS,
+    SCOPES,
+    WORDS,
+    Scope,
+    description_of,
+    is_part,
+    not_covered,
+    withdrawn_parts,
+)
 from coterie_wire.conditions import Reason
 
 NOT_AGREED = "owner.not_agreed"
@@ -25,7 +35,7 @@ class Consent:
 
     def check(self, federation: str, asked: Sequence[Scope]) -> None:
         """Raises AgentError ``owner.taken_back`` or ``owner.not_agreed``."""
-        parts = taken_back(self.store.withdrawn(), federation, asked)
+        parts = withdrawn_parts(self.store.withdrawn(), federation, asked)
         if parts:
             raise AgentError(TAKEN_BACK, reason_of_taken_back(parts[0]).sentence)
         if not self.covers(federation, asked):
@@ -33,7 +43,7 @@ class Consent:
 
     def covers(self, federation: str, asked: Sequence[Scope]) -> bool:
         """Whether the owner has agreed to what the plan asks; where not, the owner is asked from now on."""
-        more = beyond(self.store.scopes(), asked)
+        more = not_covered(self.store.scopes(), asked)
         if more and self.settings.more == "accept":
             self.store.agree(more, how="settings", read=question_of(AskedOfOwner(federation, more)))
             more = ()
@@ -49,7 +59,7 @@ class Consent:
         if not self.store.editions():
             detail = "nothing was agreed to yet, so there is nothing to take back"
             raise AgentError("owner.nothing_agreed", detail, exit_code=Exit.USAGE)
-        return self.store.withdraw(part, how=how, read=f"You have taken this back:\n- {words_of(part)}")
+        return self.store.withdraw(part, how=how, read=f"You have taken this back:\n- {description_of(part)}")
 
     def give_again(self, part: str, *, how: How) -> Agreement:
         """The owner gives again what he had taken back.
@@ -59,7 +69,7 @@ class Consent:
         _check_part(part)
         if part not in self.store.withdrawn():
             raise AgentError("owner.not_taken_back", f"{part!r} was not taken back", exit_code=Exit.USAGE)
-        return self.store.give_again(part, how=how, read=f"You have given this again:\n- {words_of(part)}")
+        return self.store.give_again(part, how=how, read=f"You have given this again:\n- {description_of(part)}")
 
     def agree(self, asked: AskedOfOwner, *, how: How) -> Agreement:
         """The owner, who was shown `asked`, agrees to it.
@@ -87,7 +97,7 @@ def parts_of(store: AgreementStore, *, federations: Collection[str]) -> tuple[Co
     scopes = store.scopes()
     ordered = (*sorted(known - {*SCOPES, LABELS}), *(one for one in SCOPES if one in known or one in scopes))
     ordered += (LABELS,) if LABELS in known else ()
-    return tuple(ConsentPart(part, words_of(part), part in withdrawn) for part in ordered)
+    return tuple(ConsentPart(part, description_of(part), part in withdrawn) for part in ordered)
 
 
 def _check_part(part: str) -> None:
@@ -98,7 +108,9 @@ def _check_part(part: str) -> None:
 
 def reason_of_taken_back(part: str) -> Reason:
     """Why the device does not do something that its owner had agreed to, and what he can do."""
-    sentence = f"you have taken back: {words_of(part)} Give it again with: coterie-agent consent --give-again {part}"
+    sentence = (
+        f"you have taken back: {description_of(part)} Give it again with: coterie-agent consent --give-again {part}"
+    )
     return Reason(TAKEN_BACK, sentence[:400])
 
 

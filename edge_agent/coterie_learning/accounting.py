@@ -29,7 +29,7 @@ def epsilon_of(mu2: float, delta: float) -> float:
     return high
 
 
-def most_of(epsilon: float, delta: float) -> float:
+def largest_mu2(epsilon: float, delta: float) -> float:
     """The largest μ² whose epsilon at `delta`, in (0, 1), is at most `epsilon`, which is not negative."""
     low, high = 0.0, _LARGEST_MU
     for _ in range(_TURNS):
@@ -43,7 +43,7 @@ def cost_of(noise_multiplier: float, participations: int = 1) -> float:
     return (participations / noise_multiplier) ** 2
 
 
-def pays(most: float, spent: float, cost: float) -> bool:
+def is_affordable(most: float, spent: float, cost: float) -> bool:
     """Whether a budget of `most` pays for one more release at `cost`."""
     return spent + cost <= most * (1 + ROUNDING)
 

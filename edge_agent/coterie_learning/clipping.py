@@ -84,15 +84,15 @@ class ClippedMeeting(Meeting):
 
     def average(self, *, anyway: bool = False) -> bytes | None:
         """None: each member mixes by itself. Shares that arrive after this call are too late."""
-        self._is_over = self._is_over or (bool(self._list) and (anyway or not self.unheard))
+        self._is_over = self._is_over or (bool(self._list) and (anyway or not self.missing_shares))
         return None
 
     @property
-    def unlearned(self) -> Sequence[str]:
+    def missing_averages(self) -> Sequence[str]:
         return ()
 
     def end(self) -> Tensors:
-        others = {member: self._heard[member] for member in self.heard}
+        others = {member: self._shares[member] for member in self.share_senders}
         mixed = mix_clipped(self._vector, self.weight, others)
         self._far = mixed.far
         return unflat(mixed.numbers, self._specs)

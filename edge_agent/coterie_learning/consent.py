@@ -26,7 +26,7 @@ LABELS = "labels"
 ASKED_LABELS = "You are asked about samples whose label nobody knows, and your answers are learned from."
 
 
-def words_of(part: str) -> str:
+def description_of(part: str) -> str:
     """Describes what an owner may withdraw: a federation (``federation:NAME``), a scope, or label questions."""
     if part == LABELS:
         return ASKED_LABELS
@@ -40,12 +40,12 @@ def is_part(part: str) -> bool:
     return part == LABELS or part in SCOPES or (part.startswith(FEDERATION) and part != FEDERATION)
 
 
-def taken_back(withdrawn: Collection[str], federation: str, asked: Collection[Scope]) -> tuple[str, ...]:
+def withdrawn_parts(withdrawn: Collection[str], federation: str, asked: Collection[Scope]) -> tuple[str, ...]:
     """Which of a federation, and of the scopes that its plan asks for, the owner has withdrawn."""
     return tuple(part for part in (FEDERATION + federation, *asked) if part in withdrawn)
 
 
-def beyond(agreed: Collection[Scope], asked: Collection[Scope]) -> tuple[Scope, ...]:
+def not_covered(agreed: Collection[Scope], asked: Collection[Scope]) -> tuple[Scope, ...]:
     """The scopes in `asked` that `agreed` does not cover; a scope covers those under which the platform reads less."""
     covered = {*agreed, *get_args(Readability)} if "readable" in agreed else {*agreed}
     return tuple(scope for scope in SCOPES if scope in asked and scope not in covered)

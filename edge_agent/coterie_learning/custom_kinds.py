@@ -59,7 +59,7 @@ def offers() -> Sequence[Offer]:
         offer = Offer(slot, name, normalised(entry.dist.name), entry.dist.version, entry.value)
         found.append(offer._replace(refusal=_refusal(offer, signed_off)))
     taken = [(offer.slot, offer.name) for offer in found if offer.refusal is None]
-    judged = (_without_twins(offer, taken.count((offer.slot, offer.name))) for offer in found)
+    judged = (_refuse_duplicates(offer, taken.count((offer.slot, offer.name))) for offer in found)
     return sorted(judged, key=lambda offer: offer[:-1])
 
 
@@ -136,7 +136,7 @@ def _refusal(offer: Offer, signed_off: frozenset[str]) -> Reason | None:
     return None
 
 
-def _without_twins(offer: Offer, claims: int) -> Offer:
+def _refuse_duplicates(offer: Offer, claims: int) -> Offer:
     if offer.refusal is not None or claims == 1:
         return offer
     sentence = f"{claims} entry points that are signed off bring {offer.slot}.{offer.name}; withdraw all but one"

@@ -163,7 +163,7 @@ def fold_parameters(
     most = max(1, sum(math.prod(shape) for shape in shapes.values())) if merge.whole else block or most
     for spans in blocks(specs, most):
         begun = {name: _shaped(base(name, span.start, span.stop), shapes.get(name)) for name, span in spans.items()}
-        before = merge.init(begun) if state is None else _recalled(merge, state, spans)
+        before = merge.init(begun) if state is None else _read_state(merge, state, spans)
         numbers = {
             name if part == DELTA else f"{part}.{name}": _shaped(found, shapes.get(name))
             for part in aggregation.parts
@@ -360,7 +360,7 @@ def _columns(
     return {name: merge.combine(numbers) for name, numbers in columns.items()}
 
 
-def _recalled(merge: Merge, state: Remembered, spans: Mapping[str, ElementSpan]) -> ServerState:
+def _read_state(merge: Merge, state: Remembered, spans: Mapping[str, ElementSpan]) -> ServerState:
     kinds = merge.init({}).tensors
     tensors = {
         kind: {name: state.read(kind, name, span.start, span.stop) for name, span in spans.items()} for kind in kinds

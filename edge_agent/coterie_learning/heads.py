@@ -85,7 +85,9 @@ def renormalise(probabilities: Float32, classes: Sequence[int]) -> Float32:
     return scaled
 
 
-def take_over(before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]) -> Tensors:
+def restore_untrained(
+    before: Tensors, after: Tensors, model: ModelSpec, scope: Scope, classes: Sequence[int]
+) -> Tensors:
     """`after`, with everything outside `scope` restored from `before`: the rows of other classes, and a frozen body.
 
     Raises WireError ``plan.no_head``.

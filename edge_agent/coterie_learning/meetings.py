@@ -126,7 +126,7 @@ def decode_whole(payload: bytes, codec: Codec, specs: tuple[TensorSpec, ...]) ->
 class Meeting:
     """One device's part in one meeting, without clock or network.
 
-    First the members find out who is present (`greet`); the first of them by name fixes the list, and the others
+    First the members find out who is present (`mark_present`); the first of them by name fixes the list, and the others
     `adopt` it. Then each sends every other its share, averages the shares that it received, and receives the others'
     averages. All who complete a meeting that nobody leaves have the same bits.
     """
@@ -153,7 +153,7 @@ class Meeting:
         self._vector: Float32 = flat(difference, np.float32)
         _check(self._vector)
         self._present, self._list = {own}, tuple[str, ...]()
-        self._heard: dict[str, tuple[int, Float32]] = {}
+        self._shares: dict[str, tuple[int, Float32]] = {}
         self._averages: dict[str, Float32] = {}
         self._average = b""
 
@@ -177,12 +177,12 @@ class Meeting:
         """The list without the device itself."""
         return [member for member in self._list if member != self.own]
 
-    def greet(self, member: str) -> None:
+    def mark_present(self, member: str) -> None:
         """Record that `member` of the group is present; no effect once the list is fixed."""
         if member in self.group:
             self._present.add(member)
 
-    def fix(self) -> None:
+    def fix_members(self) -> None:
         """Fix the list to those present; the others are too late."""
         if not self._list:
             self._begin(tuple(sorted(self._present)))
@@ -199,18 +199,18 @@ class Meeting:
         place = self._list.index(member)
         return self._encoded(self._slice(place), derive_seed(self._seed, "share", member))
 
-    def hear(self, member: str, weight: int, payload: bytes) -> bool:
+    def add_share(self, member: str, weight: int, payload: bytes) -> bool:
         """Whether the share that `member` sent counts; a repeated one counts once.
 
         It does not count where it is too late, or where `member` is not in the list. Raises WireError ``update.*``.
         """
-        if member in self._heard and member != self.own:
+        if member in self._shares and member != self.own:
             return True
         if member not in self.others or self._is_late() or not 1 <= weight <= MOST_WEIGHT:
             return False
         numbers = self._decoded(payload, self.own)
         _check(numbers)
-        self._heard[member] = (weight, numbers)
+        self._shares[member] = (weight, numbers)
         return True
 
     def _is_late(self) -> bool:
@@ -218,9 +218,9 @@ class Meeting:
         return bool(self._average)
 
     @property
-    def heard(self) -> Sequence[str]:
+    def share_senders(self) -> Sequence[str]:
         """Others whose shares count."""
-        return [member for member in self.others if member in self._heard]
+        return [member for member in self.others if member in self._shares]
 
     @property
     def far(self) -> Sequence[str]:
@@ -228,32 +228,32 @@ class Meeting:
         return ()
 
     @property
-    def unheard(self) -> Sequence[str]:
+    def missing_shares(self) -> Sequence[str]:
         """Members whose shares have not arrived."""
-        return [member for member in self.others if member not in self._heard]
+        return [member for member in self.others if member not in self._shares]
 
     def average(self, *, anyway: bool = False) -> bytes | None:
         """The average of the received shares, as sent to others; None while some are missing, unless `anyway`."""
-        if not self._list or (self.unheard and not anyway and not self._average):
+        if not self._list or (self.missing_shares and not anyway and not self._average):
             return None
         if not self._average:
             place = self._list.index(self.own)
             total = np.zeros(self._slice(place).size, np.int64)
-            add_numbers(total, [WeightedNumbers(numbers, weight) for weight, numbers in self._heard.values()])
-            weights = sum(weight for weight, _ in self._heard.values())
+            add_numbers(total, [WeightedNumbers(numbers, weight) for weight, numbers in self._shares.values()])
+            weights = sum(weight for weight, _ in self._shares.values())
             seed = derive_seed(self._seed, "average", self.own)
             self._average = self._encoded(mean(total, weights).astype(np.float32), seed)
             self._averages[self.own] = self._decoded(self._average, self.own)
         return self._average
 
-    def learn(self, member: str, payload: bytes) -> None:
+    def add_average(self, member: str, payload: bytes) -> None:
         """Receive the average that `member` computed. Raises WireError ``update.*``."""
         numbers = self._decoded(payload, member)
         _check(numbers)
         self._averages[member] = numbers
 
     @property
-    def unlearned(self) -> Sequence[str]:
+    def missing_averages(self) -> Sequence[str]:
         """Members whose averages have not arrived."""
         return [member for member in self.others if member not in self._averages]
 
@@ -267,7 +267,7 @@ class Meeting:
 
     def _begin(self, members: tuple[str, ...]) -> None:
         self._list = members
-        self._heard[self.own] = (self.weight, self._slice(members.index(self.own)))
+        self._shares[self.own] = (self.weight, self._slice(members.index(self.own)))
 
     def _slice(self, place: int) -> Float32:
         start, stop = _span(self._vector.size, len(self._list), place)

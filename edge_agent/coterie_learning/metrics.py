@@ -37,19 +37,21 @@ def measure(
     """
     with np.errstate(invalid="ignore", over="ignore"):
         if own is None:
-            return _plainly(task, output, target, padding)
+            return _task_figures(task, output, target, padding)
         if task == "values":  # whose targets may have any shape
             return SampleFigures(own.astype(np.float64), None)
-        return SampleFigures(own.astype(np.float64), _plainly(task, output, target, padding).right)
+        return SampleFigures(own.astype(np.float64), _task_figures(task, output, target, padding).right)
 
 
-def _plainly(task: Task, output: Numbers, target: Numbers, padding: int | None) -> SampleFigures:
+def _task_figures(task: Task, output: Numbers, target: Numbers, padding: int | None) -> SampleFigures:
     match task:
         case "classes":
-            return SampleFigures(_surprise(output, target), (output.argmax(axis=1) == target).astype(np.float64))
+            return SampleFigures(
+                _negative_log_likelihood(output, target), (output.argmax(axis=1) == target).astype(np.float64)
+            )
         case "tokens":
             present, right = target != padding, output.argmax(axis=2) == target
-            return SampleFigures(_mean(_surprise(output, target), present), _mean(right, present))
+            return SampleFigures(_mean(_negative_log_likelihood(output, target), present), _mean(right, present))
         case "labels":
             wide, wanted = output.astype(np.float64), target.astype(np.float64)
             losses = np.maximum(wide, 0) + np.log1p(np.exp(-np.abs(wide))) - wanted * wide
@@ -68,7 +70,7 @@ def log_softmax(logits: Numbers) -> Float64:
     return shifted
 
 
-def _surprise(logits: Numbers, target: Numbers) -> Float64:
+def _negative_log_likelihood(logits: Numbers, target: Numbers) -> Float64:
     """Negative log-likelihood of the target, in the shape of the targets."""
     places = target.astype(np.int64)[..., None]
     return -np.take_along_axis(log_softmax(logits), places, axis=-1)[..., 0]

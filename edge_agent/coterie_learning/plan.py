@@ -177,7 +177,7 @@ def read_plan(raw: object) -> Plan:
 
 def stored_plan(document: object) -> Plan:
     """The plan of a stored `document`, as `parse_plan` reads it; cached, since it is needed often."""
-    return _parsed_once(msgspec.json.encode(document))
+    return _parse_cached(msgspec.json.encode(document))
 
 
 def plan_document(plan: Plan) -> Document:
@@ -198,7 +198,7 @@ def offered_kinds() -> Sequence[Offer]:
 
 
 @lru_cache(maxsize=256)
-def _parsed_once(document: bytes) -> Plan:
+def _parse_cached(document: bytes) -> Plan:
     return parse_plan(from_json(document, Document))
 
 

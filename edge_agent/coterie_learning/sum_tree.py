@@ -131,7 +131,7 @@ class Fault(NamedTuple):
     why: Literal["silent", "late", "parent_away"]
 
 
-def wanted_sums(
+def required_sums(
     shares: Mapping[Name, Sequence[Share]], parents: Mapping[Name, Name | None]
 ) -> Mapping[Name, Wanted[Share]]:
     """The inputs by supernode; a supernode without updates and without parts is not asked for a sum."""
@@ -144,7 +144,7 @@ def wanted_sums(
     return {name: Wanted(shares.get(name, ()), frozenset(parts[name])) for name in shares.keys() | parts.keys()}
 
 
-def still_good(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, RequestedSum[Share]]) -> frozenset[Name]:
+def valid_requests(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, RequestedSum[Share]]) -> frozenset[Name]:
     """Supernodes whose request matches what is needed, as do those of all supernodes whose sums go into theirs."""
 
     def is_good(name: Name) -> bool:
@@ -181,7 +181,7 @@ def faults(
 
 def are_all_in(wanted: Mapping[Name, Wanted[Share]], asked: Mapping[Name, RequestedSum[Share]]) -> bool:
     """Whether the platform has the sum of every update."""
-    good = still_good(wanted, asked)
+    good = valid_requests(wanted, asked)
     return good == wanted.keys() and all(
         asked[name].state == ("accepted" if asked[name].parent is None else "held") for name in wanted
     )

@@ -82,7 +82,7 @@ def whole(vote: Vote) -> Tally:
     return Tally([weight // common for weight in found], divisor // common, _ballots(vote))
 
 
-def standing_out(ballots: Sequence[Ballot]) -> dict[int, WireError]:
+def outliers(ballots: Sequence[Ballot]) -> dict[int, WireError]:
     """The outliers among the updates left out, by index, with a description of each."""
     if not ballots:
         return {}

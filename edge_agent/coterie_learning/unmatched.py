@@ -25,7 +25,7 @@ class UnmatchedTensors(NamedTuple):
         return sum(self)
 
 
-def nobody_qualifies(unfit: UnmatchedTensors, classes: Sequence[int], *, tried: int) -> Reason:
+def no_helper_reason(unfit: UnmatchedTensors, classes: Sequence[int], *, tried: int) -> Reason:
     """The reason for a request for help with `classes`, after `tried` devices were asked without success."""
     troubled = f"class{'' if len(classes) == 1 else 'es'} {', '.join(map(str, classes))}"
     after = f"; {tried} tried already" if tried else ""

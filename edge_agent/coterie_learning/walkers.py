@@ -49,10 +49,10 @@ class Turn:
         self.until, self.at = until, at
         self._drawn, self._wait_s, self._turn_s = drawn, wait_s, turn_s
         self._since_s, self._has_begun = now_s, False
-        self._said: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
 
     @property
-    def asked(self) -> Sequence[str]:
+    def members_to_ask(self) -> Sequence[str]:
         """Devices that know whether the current meeting is over."""
         return self._drawn(self.at)
 
@@ -61,13 +61,13 @@ class Turn:
         """When the current meeting is skipped, unless there is a further report."""
         return self._since_s + (self._turn_s if self._has_begun else self._wait_s)
 
-    def hear(self, member: str, at: int, now_s: float) -> None:
+    def record_position(self, member: str, at: int, now_s: float) -> None:
         """Record that `member` is at meeting `at`. Two members at later meetings confirm that the current one is over;
         a single one ends only the meeting for which it was drawn.
         """
-        self._said[member] = at
+        self._positions[member] = at
         if at > self.at:
-            confirmed = sorted(self._said.values())[-2:][0] if len(self._said) > 1 else 0
+            confirmed = sorted(self._positions.values())[-2:][0] if len(self._positions) > 1 else 0
             self.at, self._since_s, self._has_begun = max(self.at + 1, confirmed), now_s, False
         elif at == self.at and not self._has_begun:
             self._since_s, self._has_begun = now_s, True

@@ -110,10 +110,10 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not rules.noise_multiplier:
             return Request(self.asks_for(rules), counts)
         counts = noised(counts, rules.noise_multiplier, key)
-        below = rules.troubled_recall * (1 - self._last_told().error)
+        below = rules.troubled_recall * (1 - self._last_reported().error)
         return Request(counts.troubled(below=below, samples=rules.troubled_samples), counts)
 
-    def asked(self) -> Self:
+    def after_request(self) -> Self:
         """The state after a help request, or after one that noise left empty."""
         return msgspec.structs.replace(self, batches_quiet=0)
 
@@ -125,7 +125,7 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return True
         if rules.noise_multiplier:
             return False
-        now, before = self.metadata(rules), self._last_told()
+        now, before = self.metadata(rules), self._last_reported()
         return jensen_shannon(now.prior(), before.prior()) > rules.prior_shift
 
     def report(self, rules: WatchRules, key: bytes) -> tuple[Counts, Self]:
@@ -136,12 +136,12 @@ class DriftWatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         counts = self.metadata(rules)
         if rules.noise_multiplier:
             if not self.report_is_due(rules):
-                return self._last_told(), self
+                return self._last_reported(), self
             counts = noised(counts, rules.noise_multiplier, key)
         samples, wrong = tuple(counts.samples.tolist()), tuple(counts.wrong.tolist())
         return counts, msgspec.structs.replace(self, reported=samples, reported_wrong=wrong, batches_unreported=0)
 
-    def _last_told(self) -> Counts:
+    def _last_reported(self) -> Counts:
         samples = np.array(self.reported, np.int64)
         wrong = np.array(self.reported_wrong, np.int64) if self.reported_wrong else np.zeros_like(samples)
         return Counts(samples, wrong)

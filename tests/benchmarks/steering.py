@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coterie_learning.pace.steer import FOR_GOALS, MEETING_S, Pacing, Population, meet, spread, steer
+from coterie_learning.pace.steer import FOR_GOALS, MEETING_S, Pacing, Population, meeting_window, spread_window, steer
 from tests.benchmarks.report import Figure
 
 DAY_S, WARM_UP_S = 86_400, 21_600
@@ -55,7 +55,7 @@ def measure() -> list[Figure]:
 
 
 def _steered(interval_s: float, rng: np.random.Generator) -> Manner:
-    window = spread(interval_s)
+    window = spread_window(interval_s)
 
     def draw(failures: Floats) -> Floats:
         drawn: Floats = window.after_s + window.within_s * rng.random(len(failures))
@@ -137,7 +137,9 @@ def _meetings(pace: Pacing, rng: np.random.Generator) -> Iterator[int]:
     came_s = rng.uniform(0, pace.interval_s, SMALL.devices)
     load, all_s = FOR_GOALS * LOAD, []
     for _ in range(ROUNDS + 3):
-        told = [meet(pace.interval_s, devices=SMALL.devices, load=load, phase=0, now_s=at_s) for at_s in came_s]
+        told = [
+            meeting_window(pace.interval_s, devices=SMALL.devices, load=load, phase=0, now_s=at_s) for at_s in came_s
+        ]
         drawn = rng.random(SMALL.devices)
         came_s = np.array([at_s + w.after_s + w.within_s * u for at_s, w, u in zip(came_s, told, drawn, strict=True)])
         all_s.append(came_s)

@@ -17,7 +17,7 @@ from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.personal import GivenPersonal, choose, personal_training
 from coterie_learning.client.round import ClientRound, Given
-from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
+from coterie_learning.client.teacher_probabilities import stored_probabilities, teacher_targets
 from coterie_learning.client.training import Learn
 from coterie_learning.client.update import LOCAL
 from coterie_learning.device_plan import parse_device_plan
@@ -210,10 +210,10 @@ def _distill(rows: Rows) -> Mapping[str, object]:
         )
         predictor = Predictor(predict_graph(), SPEC, client.begun, {}, threads=1)
         training, losses = client.training, list[float]()
-        while (wanted := training.wanted()) is not None:
+        while (wanted := training.next_task()) is not None:
             if isinstance(wanted, Learn):
                 batch = make_batch(rows.load(wanted.ids), SPEC, size=SPEC.batch_size)
-                training.learn(batch, taught(np.stack([answers[id_] for id_ in wanted.ids]), training.classes))
+                training.learn(batch, teacher_targets(np.stack([answers[id_] for id_ in wanted.ids]), training.classes))
                 continue
             predictor.set_parameters(wanted.parameters)
             found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=lambda: False)
@@ -248,7 +248,7 @@ def _personal(rows: Rows, document: Mapping[str, object], own: Tensors | None) -
     training = personal_training(given, open_steps(train_graph(train_step_graph(), SPEC, threads=1), frozen_tensors={}))
     predictor = Predictor(predict_graph(), SPEC, received, {}, threads=1)
     losses = []
-    while (wanted := training.wanted()) is not None:
+    while (wanted := training.next_task()) is not None:
         if isinstance(wanted, Learn):
             training.learn(make_batch(rows.load(wanted.ids), SPEC, size=SPEC.batch_size))
             continue

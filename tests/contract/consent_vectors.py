@@ -3,7 +3,7 @@
 import json
 from itertools import chain, combinations
 
-from coterie_learning.consent import FEDERATION, LABELS, SCOPES, WORDS, Scope, beyond, words_of
+from coterie_learning.consent import FEDERATION, LABELS, SCOPES, WORDS, Scope, description_of, not_covered
 from coterie_learning.device_plan import HELP, PRIVACY, scopes_of
 
 OF_LATER = "of_later"
@@ -17,15 +17,17 @@ def consent_vectors() -> bytes:
     )
     document = {
         "words": WORDS,
-        "federation": words_of(f"{FEDERATION}NAME"),
-        "labels": words_of(LABELS),
+        "federation": description_of(f"{FEDERATION}NAME"),
+        "labels": description_of(LABELS),
         "scopes": [
             {"privacy": privacy, "help": help_, "scopes": scopes_of(privacy, help_)}
             for privacy in (*sorted(PRIVACY.kinds), OF_LATER)
             for help_ in (*sorted(HELP.kinds), OF_LATER)
         ],
         "beyond": [
-            {"agreed": agreed, "asked": asked, "beyond": beyond(agreed, asked)} for agreed in sets for asked in sets
+            {"agreed": agreed, "asked": asked, "beyond": not_covered(agreed, asked)}
+            for agreed in sets
+            for asked in sets
         ],
     }
     return json.dumps(document).encode() + b"\n"

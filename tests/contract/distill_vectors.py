@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie_learning.client.order import split
 from coterie_learning.client.part import TrainedPart
-from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
+from coterie_learning.client.teacher_probabilities import stored_probabilities, teacher_targets
 from coterie_learning.client.update import CODEC, make_update
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.device_state import State, States, encode_state
@@ -142,7 +142,7 @@ def _answers() -> list[Mapping[str, object]]:
             "logits": logits.tolist(),
             "classes": classes,
             "stored": stored.view(np.uint16).tolist(),
-            "taught": taught(stored, classes).tolist(),
+            "taught": teacher_targets(stored, classes).tolist(),
         }
         for classes in ((), (0, 2), (1,), (0, 1, 2))
     ]

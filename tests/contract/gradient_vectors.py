@@ -97,7 +97,7 @@ def _round(local: Mapping[str, object]) -> Mapping[str, object]:
     )
     training = client.training
     runs: list[Mapping[str, object]] = []
-    while isinstance(wanted := training.wanted(), Learn):
+    while isinstance(wanted := training.next_task(), Learn):
         training.learn(_batch(wanted.ids))
         runs.append(
             {

@@ -121,7 +121,7 @@ def _watched(number: int, given: Document) -> Document:
         if asks:
             request = watch.request(rules, key)
             step["request"] = {"classes": request.classes, **_counts(request.counts)}
-            watch = watch.asked()
+            watch = watch.after_request()
         if watch.report_is_due(rules):
             told, watch = watch.report(rules, key)
             step["told"] = _counts(told)

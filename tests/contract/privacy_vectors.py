@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from coterie_agent.training.turns import release_cost
-from coterie_learning.accounting import cost_of, epsilon_of, most_of, pays
+from coterie_learning.accounting import cost_of, epsilon_of, is_affordable, largest_mu2
 from coterie_learning.client.update import make_update
 from coterie_learning.device_plan import parse_device_plan
 from coterie_learning.noise import whole_noise
@@ -49,10 +49,12 @@ def privacy_vectors() -> bytes:
         ],
         "spent": [{"mu2": mu2, "delta": delta, "epsilon": _ten(epsilon_of(mu2, delta))} for mu2, delta in SPENT],
         "budgets": [
-            {"epsilon": epsilon, "delta": delta, "most": _ten(most_of(epsilon, delta))} for epsilon, delta in BUDGETS
+            {"epsilon": epsilon, "delta": delta, "most": _ten(largest_mu2(epsilon, delta))}
+            for epsilon, delta in BUDGETS
         ],
         "paid": [
-            {"most": most, "spent": spent, "cost": cost, "pays": pays(most, spent, cost)} for most, spent, cost in PAID
+            {"most": most, "spent": spent, "cost": cost, "pays": is_affordable(most, spent, cost)}
+            for most, spent, cost in PAID
         ],
     }
     return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"

@@ -62,6 +62,6 @@ class Stepping:
 def take_part(client: ClientRound, samples: SampleSource) -> Result:
     """A round of a plan that judges no epochs, from its first step to its update."""
     training = client.training
-    while isinstance(wanted := training.wanted(), Learn):
+    while isinstance(wanted := training.next_task(), Learn):
         training.learn(make_batch(samples.load(wanted.ids), training.model, size=training.model.batch_size))
     return client.finish(training.trained())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.privacy import accounting as platforms
-from coterie_learning.accounting import cost_of, epsilon_of, most_of, pays
+from coterie_learning.accounting import cost_of, epsilon_of, is_affordable, largest_mu2
 
 GOLDEN = [
     (1.0, 1e-5, 4.3772),
@@ -32,13 +32,13 @@ def test_epsilon_is_that_of_the_platform(noise: float, delta: float) -> None:
 
 @given(epsilon=st.floats(0.01, 100), delta=st.sampled_from([1e-10, 1e-6, 1e-3]))
 def test_a_budget_is_that_of_the_platform(epsilon: float, delta: float) -> None:
-    assert most_of(epsilon, delta) == pytest.approx(platforms.most_of(epsilon, delta), rel=1e-4)
-    assert epsilon_of(most_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-6)
+    assert largest_mu2(epsilon, delta) == pytest.approx(platforms.most_of(epsilon, delta), rel=1e-4)
+    assert epsilon_of(largest_mu2(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-6)
 
 
 def test_nothing_spent_is_nothing_and_budgets_are_kept_to_the_last() -> None:
     assert epsilon_of(0.0, 1e-6) == 0.0
     cost = cost_of(3.0)
-    assert pays(10 * cost, math.fsum([cost] * 9), cost)
-    assert not pays(10 * cost, 9.001 * cost, cost)
-    assert not pays(0.0, 0.0, cost)
+    assert is_affordable(10 * cost, math.fsum([cost] * 9), cost)
+    assert not is_affordable(10 * cost, 9.001 * cost, cost)
+    assert not is_affordable(0.0, 0.0, cost)

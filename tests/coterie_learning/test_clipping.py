@@ -35,10 +35,10 @@ def meet(members: dict[str, ClippedMeeting]) -> dict[str, Tensors]:
         assert one.adopt(tuple(sorted(members)))
     for name, one in members.items():
         for other in one.others:
-            assert members[other].hear(name, one.weight, one.share_for(other))
+            assert members[other].add_share(name, one.weight, one.share_for(other))
     for one in members.values():
         assert one.average() is None
-        assert one.unlearned == ()
+        assert one.missing_averages == ()
     return {name: one.end() for name, one in members.items()}
 
 
@@ -93,10 +93,10 @@ def test_what_comes_after_a_device_has_mixed_is_too_late() -> None:
     for one in members.values():
         one.adopt(("a", "b", "c"))
     first = members["a"]
-    assert first.hear("b", 1, members["b"].share_for("a"))
+    assert first.add_share("b", 1, members["b"].share_for("a"))
     first.average(anyway=True)
-    assert not first.hear("c", 1, members["c"].share_for("a"))
-    assert first.heard == ["b"]
+    assert not first.add_share("c", 1, members["c"].share_for("a"))
+    assert first.share_senders == ["b"]
 
 
 def test_the_model_that_most_agree_on_is_taken_over() -> None:

@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import msgspec
 import pytest
 
-from coterie_learning.consent import SCOPES, WORDS, Scope, beyond
+from coterie_learning.consent import SCOPES, WORDS, Scope, not_covered
 from coterie_learning.device_plan import parse_device_plan, scopes_of
 from tests.coterie_agent.fake_platform import PLAN
 
@@ -16,19 +16,19 @@ SETS = list(chain.from_iterable(combinations(SCOPES, count) for count in range(l
 def test_what_is_agreed_to_covers_itself_and_what_was_beyond_is_covered_once_agreed_to(
     agreed: tuple[Scope, ...],
 ) -> None:
-    assert beyond(agreed, agreed) == ()
+    assert not_covered(agreed, agreed) == ()
     for asked in SETS:
-        more = beyond(agreed, asked)
+        more = not_covered(agreed, asked)
         assert set(more) <= set(asked) - set(agreed)
-        assert beyond((*agreed, *more), asked) == ()
+        assert not_covered((*agreed, *more), asked) == ()
 
 
 def test_who_lets_the_platform_read_updates_lets_it_read_less_and_nothing_else() -> None:
-    assert beyond(("readable",), SCOPES) == ("help",)
+    assert not_covered(("readable",), SCOPES) == ("help",)
     for less in ("noised", "summed", "help"):
-        assert "readable" in beyond((less,), SCOPES)
-    assert beyond(("summed",), ("noised",)) == ("noised",)
-    assert beyond(("noised",), ("summed",)) == ("summed",)
+        assert "readable" in not_covered((less,), SCOPES)
+    assert not_covered(("summed",), ("noised",)) == ("noised",)
+    assert not_covered(("noised",), ("summed",)) == ("summed",)
 
 
 def test_a_plan_asks_what_its_kinds_have_leave_the_device() -> None:

@@ -11,7 +11,7 @@ from coterie_learning.heads import (
     pick,
     place,
     renormalise,
-    take_over,
+    restore_untrained,
     update_specs,
 )
 from coterie_learning.local import Scope
@@ -88,7 +88,7 @@ def test_a_teacher_that_knows_none_of_the_classes_has_no_opinion() -> None:
 def test_what_travels_is_what_was_trained(scope: Scope, classes: tuple[int, ...], seed: int) -> None:
     before, after = tensors(seed), tensors(seed + 1)
     rows = named(scope, classes)
-    taken = take_over(before, after, MODEL, scope, rows)
+    taken = restore_untrained(before, after, MODEL, scope, rows)
     update = {name: taken[name] - before[name] for name in before}
     part = pick(update, MODEL, scope, rows)
     assert tuple((name, tensor.shape) for name, tensor in part.items()) == tuple(

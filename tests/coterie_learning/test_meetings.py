@@ -51,18 +51,18 @@ def meet(members: dict[str, Meeting], *, lost: tuple[str, ...] = ()) -> dict[str
     """All greet and share; those who are `lost` give no average. What each goes on with."""
     for one in members.values():
         for other in members:
-            one.greet(other)
+            one.mark_present(other)
     leader = members[min(members)]
-    leader.fix()
+    leader.fix_members()
     assert all(one.adopt(leader.members) for one in members.values())
     for name, one in members.items():
         for other in one.others:
-            assert members[other].hear(name, one.weight, one.share_for(other))
+            assert members[other].add_share(name, one.weight, one.share_for(other))
     for name, one in members.items():
         average = one.average()
         assert average is not None
         for other in () if name in lost else one.others:
-            members[other].learn(name, average)
+            members[other].add_average(name, average)
     return {name: b"".join(tensor.tobytes() for tensor in one.end().values()) for name, one in members.items()}
 
 
@@ -108,12 +108,12 @@ def test_a_member_that_is_lost_leaves_others_their_own_share() -> None:
 def test_who_comes_after_the_list_is_fixed_is_too_late() -> None:
     members = group({"a": 1, "b": 1, "c": 1})
     for one in ("a", "b"):
-        members["a"].greet(one)
-    members["a"].fix()
-    members["a"].greet("c")
+        members["a"].mark_present(one)
+    members["a"].fix_members()
+    members["a"].mark_present("c")
     assert members["a"].members == ("a", "b")
     assert not members["c"].adopt(members["a"].members)
-    assert not members["a"].hear("c", 1, b"")
+    assert not members["a"].add_share("c", 1, b"")
 
 
 def test_a_list_that_a_leader_makes_up_is_not_taken_over() -> None:
@@ -129,11 +129,11 @@ def test_a_share_counts_once_and_none_after_the_average() -> None:
         assert one.adopt(("a", "b"))
     share = members["b"].share_for("a")
     assert members["a"].average() is None
-    assert members["a"].hear("b", 2, share)
-    assert members["a"].hear("b", 2, share)
+    assert members["a"].add_share("b", 2, share)
+    assert members["a"].add_share("b", 2, share)
     average = members["a"].average()
     assert members["b"].average(anyway=True) is not None
-    assert not members["b"].hear("a", 1, members["a"].share_for("b"))
+    assert not members["b"].add_share("a", 1, members["a"].share_for("b"))
     assert members["a"].average() == average
 
 
@@ -151,7 +151,7 @@ def test_a_share_of_other_tensors_is_refused() -> None:
     members = group({"a": 1, "b": 1})
     members["a"].adopt(("a", "b"))
     with pytest.raises(WireError, match="tensor rest is missing"):
-        members["a"].hear("b", 1, Float32Codec().encode(difference(1), seed=0).payload)
+        members["a"].add_share("b", 1, Float32Codec().encode(difference(1), seed=0).payload)
 
 
 def test_a_latecomer_gets_a_whole_model() -> None:

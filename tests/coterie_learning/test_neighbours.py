@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from coterie_learning.help.cartel import Cartel
 from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex, Wanted
 from coterie_learning.profile import Counts, jensen_shannon
-from coterie_learning.unmatched import UnmatchedTensors, nobody_qualifies
+from coterie_learning.unmatched import UnmatchedTensors, no_helper_reason
 
 CLASSES = 4
 CARTEL = Cartel(largest_divergence=0.4, helper_recall=0.7, helper_error=0.3, serves_at_once=2)
@@ -135,15 +135,15 @@ def test_why_nobody_qualifies_is_told_in_counts() -> None:
     )
     found = index.unfit(needy(2), CARTEL, exclude={"asks"})
     assert found == UnmatchedTensors(ignorant=2, unwilling=1, drifting=1, no_better=1, unlike=1, busy=1)
-    reason = nobody_qualifies(found, (2,), tried=0)
+    reason = no_helper_reason(found, (2,), tried=0)
     assert reason.code == "transfer.no_neighbour"
     assert reason.sentence == (
         "7 other devices tell about their data, none can help with class 2: 2 without samples of it, "
         "1 no better than this device, 1 failing too, 1 with too different data, 1 unwilling, 1 busy"
     )
-    alone = nobody_qualifies(index_of().unfit(needy(1, 2), CARTEL), (1, 2), tried=0)
+    alone = no_helper_reason(index_of().unfit(needy(1, 2), CARTEL), (1, 2), tried=0)
     assert alone.sentence == "no other device tells about its data, so none can help with classes 1, 2"
-    left = nobody_qualifies(UnmatchedTensors(0, 0, 0, 0, 0, 0), (1,), tried=3)
+    left = no_helper_reason(UnmatchedTensors(0, 0, 0, 0, 0, 0), (1,), tried=3)
     assert left.sentence == "no other device is left to ask, so none can help with class 1; 3 tried already"
 
 

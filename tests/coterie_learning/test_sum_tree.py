@@ -1,6 +1,15 @@
 import pytest
 
-from coterie_learning.sum_tree import Fault, Offering, RequestedSum, Wanted, faults, grown, still_good, wanted_sums
+from coterie_learning.sum_tree import (
+    Fault,
+    Offering,
+    RequestedSum,
+    Wanted,
+    faults,
+    grown,
+    required_sums,
+    valid_requests,
+)
 from tests.coterie_learning.tree_schedules import Schedule
 
 SCHEDULES = 150
@@ -76,12 +85,12 @@ def test_sums_that_cannot_be_checked_on_the_way_do_not_meet_others() -> None:
 
 
 def test_a_sum_is_good_only_with_all_that_go_into_it() -> None:
-    wanted = wanted_sums({"a": ["1"], "b": ["2"]}, {"a": "top", "b": "top", "top": None})
+    wanted = required_sums({"a": ["1"], "b": ["2"]}, {"a": "top", "b": "top", "top": None})
     assert wanted["top"] == Wanted((), frozenset("ab"))
     asked = {name: RequestedSum(one, None, "asked", 0.0) for name, one in wanted.items()}
-    assert still_good(wanted, asked) == {"a", "b", "top"}
+    assert valid_requests(wanted, asked) == {"a", "b", "top"}
     asked["a"] = RequestedSum(Wanted(["1", "3"], frozenset()), "top", "asked", 0.0)
-    assert still_good(wanted, asked) == {"b"}
+    assert valid_requests(wanted, asked) == {"b"}
 
 
 def test_who_waits_for_its_parts_is_not_late() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coterie_learning.exact_sum import MOST_WEIGHT
 from coterie_learning.merge import Vote
-from coterie_learning.tally import Ballot, standing_out, whole
+from coterie_learning.tally import Ballot, outliers, whole
 
 numbers = st.lists(st.floats(0, 1e6), min_size=1, max_size=50)
 
@@ -40,7 +40,7 @@ def test_where_nobody_counts_nothing_is_summed() -> None:
 
 def test_what_is_left_out_stands_out_by_its_distance_alone() -> None:
     ballots = [Ballot(1, 1.0), Ballot(1, 9.0), Ballot(0, 1.9), Ballot(0, 9.0), Ballot(1, 0.5)]
-    found = standing_out(ballots)
+    found = outliers(ballots)
     assert list(found) == [3]
     assert found[3].code == "update.outvoted"
-    assert standing_out(()) == {}
+    assert outliers(()) == {}

@@ -46,27 +46,27 @@ def test_whoever_is_not_drawn_is_in_no_group() -> None:
 def test_it_comes_when_those_before_say_that_they_have_met() -> None:
     one = turn()
     for number in range(3):
-        assert one.asked == GROUPS[number]
+        assert one.members_to_ask == GROUPS[number]
         assert not one.has_come(1.0)
-        one.hear(one.asked[0], number + 1, 1.0)
+        one.record_position(one.members_to_ask[0], number + 1, 1.0)
     assert one.has_come(1.0)
     assert one.at == 3
 
 
 def test_whoever_has_missed_meetings_hears_how_far_the_others_are() -> None:
     one = turn()
-    one.hear("a", 2, 1.0)
-    one.hear("c", 5, 2.0)
+    one.record_position("a", 2, 1.0)
+    one.record_position("c", 5, 2.0)
     assert (one.at, one.has_come(2.0)) == (2, False)
-    one.hear("f", 6, 2.0)
+    one.record_position("f", 6, 2.0)
     assert one.has_come(2.0)
     assert one.at == 5, "its own meeting is over, as two say"
 
 
 def test_a_single_device_that_lies_ends_only_the_meeting_for_which_it_was_drawn() -> None:
     one = turn()
-    one.hear("a", 9999, 1.0)
-    one.hear("c", 1, 1.0)
+    one.record_position("a", 9999, 1.0)
+    one.record_position("c", 1, 1.0)
     assert (one.at, one.has_come(1.0)) == (1, False)
 
 
@@ -76,8 +76,8 @@ def test_a_meeting_that_nobody_begins_or_nobody_ends_is_passed_over(said: int | 
     one = turn()
     over_s = 10.0
     if said is not None:
-        one.hear("a", said, 5.0)
-        one.hear("b", said, 50.0)
+        one.record_position("a", said, 5.0)
+        one.record_position("b", said, 50.0)
         over_s = 105.0
     assert one.next_s == over_s
     one.has_come(over_s - 0.1)
@@ -88,7 +88,7 @@ def test_a_meeting_that_nobody_begins_or_nobody_ends_is_passed_over(said: int | 
 
 def test_one_that_is_behind_says_nothing_new() -> None:
     one = turn(at=2)
-    one.hear("e", 1, 9.0)
+    one.record_position("e", 1, 9.0)
     assert one.next_s == 10
     assert one.has_come(10.0)
 

@@ -42,7 +42,7 @@ def test_a_new_class_is_asked_for_once_and_again_after_the_cool_down() -> None:
         watch = badly(watch, NEW)
         asked.append(watch.asks_for(CARTEL))
         if asked[-1]:
-            watch = watch.asked()
+            watch = watch.after_request()
     assert asked == [(2,), (), (), (2,), ()]
 
 
@@ -137,7 +137,7 @@ def test_with_noise_the_classes_of_a_request_follow_from_what_it_tells() -> None
 
 
 def test_a_stored_watch_goes_on_as_it_was() -> None:
-    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).report(CARTEL, KEY)[1], NEW), NEW).asked()
+    watch = badly(badly(well(begin_watch(CARTEL, 3), OLD).report(CARTEL, KEY)[1], NEW), NEW).after_request()
     assert msgspec.json.decode(msgspec.json.encode(watch), type=DriftWatch) == watch
 
 

@@ -13,7 +13,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie_learning.sum_tree import Offering, RequestedSum, Wanted, are_all_in, faults, grown, still_good, wanted_sums
+from coterie_learning.sum_tree import (
+    Offering,
+    RequestedSum,
+    Wanted,
+    are_all_in,
+    faults,
+    grown,
+    required_sums,
+    valid_requests,
+)
 
 Sums = NDArray[np.int64]
 PATIENCE_S = 10.0
@@ -215,8 +224,8 @@ class Schedule:
             present = [one for one in self.offering if self._is_present(one.name)]
             branches = grown(shares, present, self.tags, self.tiers)
             self.parents = {name: branch.parent for name, branch in branches.items()}
-        wanted = wanted_sums(shares, self.parents)
-        good = still_good(wanted, {name: row.seen() for name, row in self.rows.items()})
+        wanted = required_sums(shares, self.parents)
+        good = valid_requests(wanted, {name: row.seen() for name, row in self.rows.items()})
         self.rows = {name: row for name, row in self.rows.items() if name in good}
         for name in wanted.keys() - good:
             self.numbers += 1

@@ -61,7 +61,7 @@ class MeetingAttendance:
         self._send_shares()
         with self.handler.lock:
             self.meeting.average(anyway=True)
-            met = len(self.meeting.members) - len(self.meeting.unheard)
+            met = len(self.meeting.members) - len(self.meeting.missing_shares)
         self._learn_averages()
         return MeetingOutcome(met, max(self._ahead.values(), default=self.number))
 
@@ -74,7 +74,7 @@ class MeetingAttendance:
                 self._greet_missing()
             with self.handler.lock:
                 if self.meeting.leader == self.meeting.own and (is_late or not self._missing()):
-                    self.meeting.fix()
+                    self.meeting.fix_members()
                 leader = self.meeting.leader
             if not self.meeting.members and leader != self.meeting.own:
                 self._follow(leader)
@@ -99,7 +99,7 @@ class MeetingAttendance:
         replied = self._ask(member, "who is there")
         if replied is not None and replied.answer.is_there:
             with self.handler.lock:
-                self.meeting.greet(member)
+                self.meeting.mark_present(member)
 
     def _follow(self, leader: str) -> None:
         replied = self._ask(leader, "who is there")
@@ -121,22 +121,22 @@ class MeetingAttendance:
                 if replied is not None and (replied.answer.taken or replied.answer.meeting > self.number):
                     del to_send[member]
             with self.handler.lock:
-                if not to_send and not self.meeting.unheard:
+                if not to_send and not self.meeting.missing_shares:
                     return
 
     def _learn_averages(self) -> None:
         unusable: set[str] = set()
         for _ in self._rounds(self.clock() + self.wait_s + _PATIENCE_S):
-            for member in set(self.meeting.unlearned) - unusable:
+            for member in set(self.meeting.missing_averages) - unusable:
                 replied = self._ask(member, "your average")
                 if replied is not None and replied.content:
                     try:
                         with self.handler.lock:
-                            self.meeting.learn(member, replied.content)
+                            self.meeting.add_average(member, replied.content)
                     except WireError as error:
                         log.warning("the average of %s is not used: %s [%s]", member, error.detail, error.code)
                         unusable.add(member)
-            if unusable.issuperset(self.meeting.unlearned):
+            if unusable.issuperset(self.meeting.missing_averages):
                 return
 
     def _ask(

@@ -47,7 +47,7 @@ class GossipHandler:
     _meetings: "dict[int, Meeting]" = field(default_factory=dict)
     """That one, once the device has come to it, and the one before, whose average others may still want."""
     _whole: bytes = b""
-    _heard: dict[tuple[str, bytes], None] = field(default_factory=dict)
+    _shares: dict[tuple[str, bytes], None] = field(default_factory=dict)
     """Who called, and the numbers of the calls; the oldest first."""
 
     def attend(self, signed: SignedManifest) -> Roster:
@@ -121,10 +121,10 @@ class GossipHandler:
         if meeting is None or call.sender not in meeting.group:
             return answer, b""
         if call.asks == "who is there":
-            meeting.greet(call.sender)
+            meeting.mark_present(call.sender)
         taken, content = False, b""
         if call.asks == "take my share" and call.members and call.members == meeting.members:
-            taken = meeting.hear(call.sender, call.weight, payload)
+            taken = meeting.add_share(call.sender, call.weight, payload)
         if call.asks == "your average" and call.sender in meeting.members:
             content = meeting.average() or b""
         is_there = call.meeting == self._at
@@ -133,11 +133,11 @@ class GossipHandler:
     def _hear_once(self, call: MeetingCall) -> None:
         """A call that somebody has recorded and sends again is not answered: the answer may be a whole model."""
         number = (call.sender, call.number)
-        if number in self._heard:
+        if number in self._shares:
             raise WireError("meeting.repeated", "the call has been answered before")
-        self._heard[number] = None
-        if len(self._heard) > REMEMBERED_CALLS:
-            del self._heard[next(iter(self._heard))]
+        self._shares[number] = None
+        if len(self._shares) > REMEMBERED_CALLS:
+            del self._shares[next(iter(self._shares))]
 
     def _check_time(self, roster: Roster) -> None:
         if roster.expires_at < self.clock():

@@ -184,7 +184,7 @@ class GossipTraining:
         for member in meeting.far:
             log.warning("meeting %d: the model of device %s lies far off those of the others", later.number, member)
         return msgspec.structs.replace(
-            later, met=_counted(state.met, meeting.heard), far=_counted(state.far, meeting.far)
+            later, met=_counted(state.met, meeting.share_senders), far=_counted(state.far, meeting.far)
         )
 
     def _caught_up(self, state: _State, roster: Roster, calls: PeerCalls) -> _State:

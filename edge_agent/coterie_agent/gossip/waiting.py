@@ -52,10 +52,10 @@ class Waiting:
                 break
             if self.stop():
                 return None
-            asked, at = turn.asked[look % len(turn.asked)], turn.at
+            asked, at = turn.members_to_ask[look % len(turn.members_to_ask)], turn.at
             replied = self._ask(asked, "who is there", at)
             if replied is not None:
-                turn.hear(asked, replied.answer.meeting, self.clock())
+                turn.record_position(asked, replied.answer.meeting, self.clock())
             if turn.at == at:
                 self.wait(min(least_s * (turn.until - at), longest_s))
         return turn.at

@@ -84,7 +84,7 @@ class LocalTraining:
             seed=batch[0],
         )
         trainer = Trainer(training, self.samples)
-        while isinstance(wanted := training.wanted(), Learn):
+        while isinstance(wanted := training.next_task(), Learn):
             if stop():
                 return False
             worked_s = trainer.train_s

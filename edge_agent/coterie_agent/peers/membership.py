@@ -215,7 +215,7 @@ class PeersMembership:
         if not watch.asks_for(rules):
             return False
         request = watch.request(rules, secrets.token_bytes(SECRET_BYTES))
-        asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.asked()))
+        asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.after_request()))
         if not request.classes:
             log.info("does not ask for help: no class that needs any stands out from the noise")
             self.store.peers.read_on(asked)

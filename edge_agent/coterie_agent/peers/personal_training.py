@@ -190,7 +190,7 @@ class PersonalTraining:
 
     def _go_on(self, run: _Run) -> bool:
         training, until = run.trainer.training, time.monotonic() + _AT_A_TIME_S
-        while (wanted := training.wanted()) is not None:
+        while (wanted := training.next_task()) is not None:
             if self._must_stop():
                 self._save(run)
                 return False
@@ -213,7 +213,7 @@ class PersonalTraining:
             if error.code != "agent.diverged":
                 raise
             log.warning("the training of the personal model ends early: %s", error.detail)
-            trainer.training.enough()
+            trainer.training.end_early()
         self.situation.rest(trainer.train_s - worked_s, processor_share=self.config.processor_share)
 
     def _judge(self, run: _Run, wanted: Judge) -> bool:

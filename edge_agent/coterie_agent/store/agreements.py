@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from coterie_agent.store.database import Database
-from coterie_learning.consent import SCOPES, Scope, beyond, taken_back
+from coterie_learning.consent import SCOPES, Scope, not_covered, withdrawn_parts
 from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class Agreement(msgspec.Struct, frozen=True):
     read: str
     """What the owner had been told, word by word."""
     withdrawn: tuple[str, ...] = ()
-    """What the owner has taken back, as `coterie_learning.consent.words_of` takes it, although it is in `scopes`."""
+    """Parts withdrawn by the owner although they are in `scopes`; see `coterie_learning.consent.description_of`."""
 
 
 class AskedOfOwner(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class AgreementStore:
             withdrawn = tuple(sorted({*_withdrawn(cursor), part}))
             agreement = _write(cursor, Agreement(time.time(), how, _scopes(cursor), read, withdrawn))
             for asked in _asked(cursor):
-                if taken_back(withdrawn, asked.federation, asked.scopes):
+                if withdrawn_parts(withdrawn, asked.federation, asked.scopes):
                     _write_asked(cursor, asked.federation, ())
         return agreement
 
@@ -83,7 +83,7 @@ class AgreementStore:
             withdrawn = tuple(part for part in _withdrawn(cursor) if part not in scopes)
             agreement = _write(cursor, Agreement(time.time(), how, both, read, withdrawn))
             for asked in _asked(cursor):
-                _write_asked(cursor, asked.federation, beyond(both, asked.scopes))
+                _write_asked(cursor, asked.federation, not_covered(both, asked.scopes))
         return agreement
 
     def ask(self, federation: str, scopes: Sequence[Scope]) -> None:

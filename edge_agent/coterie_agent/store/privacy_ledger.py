@@ -4,7 +4,7 @@ import math
 import sqlite3
 
 from coterie_agent.store.database import Database
-from coterie_learning.accounting import pays
+from coterie_learning.accounting import is_affordable
 
 
 class PrivacyLedgerStore:
@@ -32,7 +32,7 @@ class PrivacyLedgerStore:
         with self._database.transaction() as cursor:
             if cursor.execute("SELECT 1 FROM told WHERE release = ?", (release,)).fetchone() is not None:
                 return True
-            if not pays(most, _spent(cursor), mu2):
+            if not is_affordable(most, _spent(cursor), mu2):
                 return False
             row = (release, federation, mu2, now)
             cursor.execute("INSERT INTO told VALUES (?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))", row)

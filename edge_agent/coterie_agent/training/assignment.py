@@ -251,10 +251,10 @@ class Training:
     def _steps(self, client: ClientRound, trainer: Trainer, predictor: Predictor, before: TrainingProgress) -> bool:
         """Whether the steps are done, all or enough; if not, a checkpoint is kept."""
         training, saved_at = client.training, time.monotonic()
-        while (wanted := training.wanted()) is not None:
+        while (wanted := training.next_task()) is not None:
             halt = self.halt(before.measure_s)
             if halt is Halt.ENOUGH:
-                training.enough()
+                training.end_early()
                 continue
             if halt is Halt.PAUSE:
                 self._save(client, trainer, before)

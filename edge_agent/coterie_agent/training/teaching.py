@@ -15,7 +15,7 @@ from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import SampleStore
 from coterie_agent.store.teacher_probabilities import TeacherProbabilitiesStore
 from coterie_agent.training.predictor import Predictor
-from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
+from coterie_learning.client.teacher_probabilities import stored_probabilities, teacher_targets
 from coterie_learning.teacher import Teacher, restore_weights
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.tensors import Float32
@@ -82,7 +82,7 @@ class Teaching:
         """
         kept = self.store.load(self.teacher.version, ids)
         uniform = np.full(self.teacher.classes, 1 / self.teacher.classes, np.float16).tobytes()
-        return taught(np.stack([np.frombuffer(kept.get(id_, uniform), np.float16) for id_ in ids]), classes)
+        return teacher_targets(np.stack([np.frombuffer(kept.get(id_, uniform), np.float16) for id_ in ids]), classes)
 
     def _predictor(self) -> Predictor:
         content = self.blobs.read(self.teacher.predict)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from coterie_learning.heads import begin_rows, mask_unseen, masked_classes, output_layer, renew, take_over
+from coterie_learning.heads import begin_rows, mask_unseen, masked_classes, output_layer, renew, restore_untrained
 from coterie_learning.local import Scope
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Tensors
@@ -48,4 +48,4 @@ class TrainedPart:
     def end(self, received: Tensors, trained: Tensors) -> Tensors:
         """`trained`, with the received values for everything that was not trained."""
         classes = self.classes if self.scope.head == "seen" else ()
-        return take_over(received, trained, self.model, self.scope, classes)
+        return restore_untrained(received, trained, self.model, self.scope, classes)

@@ -18,7 +18,7 @@ def stored_probabilities(probabilities: Float32) -> Stored:
     return probabilities.astype(np.float16)
 
 
-def taught(stored: Stored, classes: Sequence[int]) -> Float32:
+def teacher_targets(stored: Stored, classes: Sequence[int]) -> Float32:
     """The targets [samples, all classes]: renormalised over `classes`, where any are named."""
     probabilities: Float32 = stored.astype(np.float32)
     return renormalise(probabilities, classes) if classes else probabilities

@@ -1,6 +1,6 @@
 """A training from its first step to its last: optimisation, and early stopping on samples held out.
 
-Sans I/O: `wanted` names what is needed next; the caller supplies it, and may pause between any two.
+Sans I/O: `next_task` names what is needed next; the caller supplies it, and may pause between any two tasks.
 """
 
 import math
@@ -20,19 +20,19 @@ from coterie_wire.tensors import Float32, Tensors, decode_tensors, encode_tensor
 
 
 class Learn(NamedTuple):
-    """Wanted: a step on the samples numbered `ids`."""
+    """Task: a step on the samples numbered `ids`."""
 
     ids: Sequence[int]
 
 
 class Judge(NamedTuple):
-    """Wanted: the mean loss of `parameters` over the samples numbered `ids`."""
+    """Task: the mean loss of `parameters` over the samples numbered `ids`."""
 
     parameters: Tensors
     ids: Sequence[int]
 
 
-Wanted: TypeAlias = Learn | Judge
+Task: TypeAlias = Learn | Judge
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -77,18 +77,18 @@ class Training:
     """That loss, once it is known."""
     _watched: Watched = field(default_factory=Watched)
     _best: bytes | None = None
-    _is_enough: bool = False
+    _ends_early: bool = False
 
     @property
     def steps_done(self) -> int:
         return self.optimisation.steps_done
 
-    def wanted(self) -> Wanted | None:
+    def next_task(self) -> Task | None:
         """What is needed next; None when training has ended."""
         if self._is_first():
             assert self.judged_first is not None
             return Judge(self.judged_first, self.parts.train)
-        if self._is_enough or (self.stopping is not None and is_over(self._watched, self.stopping)):
+        if self._ends_early or (self.stopping is not None and is_over(self._watched, self.stopping)):
             return None
         judged = self._watched.epochs - self.judges_start
         is_judged = self.stopping is not None and judged < math.ceil(self.steps_total / self._epoch)
@@ -105,7 +105,7 @@ class Training:
         """
         self.optimisation.step(batch, teacher)
 
-    def judged(self, wanted: Judge, loss: float) -> None:
+    def judged(self, task: Judge, loss: float) -> None:
         """Take the requested loss."""
         if self._is_first():
             self.loss_before = loss
@@ -114,11 +114,11 @@ class Training:
         found = judge_epoch(self._watched, loss, self.stopping)
         self._watched = found.watched
         if found.is_best:
-            self._best = encode_tensors(dict(wanted.parameters))
+            self._best = encode_tensors(dict(task.parameters))
 
-    def enough(self) -> None:
+    def end_early(self) -> None:
         """End the training after the steps done so far, because no time is left."""
-        self._is_enough = True
+        self._ends_early = True
 
     def trained(self) -> Tensors:
         """The tensors to keep: those of the best epoch, where early stopping evaluates epochs."""

@@ -41,13 +41,13 @@ class Pruned(Streamed, frozen=True, tag="pruned"):
         return {name: self._rounded(tensor) for name, tensor in update.items()}
 
     def _rounded(self, tensor: Float32) -> Rounded:
-        kept = self._kept(tensor)
+        kept = self._largest(tensor)
         magnitudes = np.abs(kept[kept != 0])
         step = max(float(magnitudes.min(initial=np.inf)), float(magnitudes.max(initial=0)) / MOST)
         codes, scales, rest = round_to_nearest(kept, step if magnitudes.size else 0.0)
         return Rounded(codes, scales, rest + (tensor - kept))
 
-    def _kept(self, tensor: Float32) -> Float32:
+    def _largest(self, tensor: Float32) -> Float32:
         """The largest magnitudes of `tensor`, with zeros for the rest."""
         magnitudes = np.abs(tensor.reshape(-1))
         count = _count(self.share, tensor.size)

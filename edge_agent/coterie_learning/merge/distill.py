@@ -60,7 +60,7 @@ class DistillMerge(Merge, frozen=True, tag="distill"):
             return Reason("plan.needs_cloud_data", "it teaches the cloud model with a data set of the platform's")
         return None
 
-    def kept(self, accuracies: Sequence[float]) -> tuple[int, ...]:
+    def retained_models(self, accuracies: Sequence[float]) -> tuple[int, ...]:
         """The models that count, by their accuracies on the cloud data: all but the worst share, at least one.
 
         The share is rounded to the nearest number of models. Ties go to the earlier model. A model whose outputs are

@@ -132,12 +132,12 @@ def divide(wanted: Sequence[float], amount: float) -> Sequence[float]:
     return granted
 
 
-def spread(interval_s: float) -> CheckInWindow:
+def spread_window(interval_s: float) -> CheckInWindow:
     """The window from half of the interval to one and a half."""
     return CheckInWindow(after_s=interval_s / 2, within_s=interval_s)
 
 
-def meet(interval_s: float, *, devices: int, load: float, phase: int, now_s: float) -> CheckInWindow:
+def meeting_window(interval_s: float, *, devices: int, load: float, phase: int, now_s: float) -> CheckInWindow:
     """The window of the next meeting of so many `devices`; spread where a meeting would exceed the `load`.
 
     `phase` is a number of the population, so that populations do not meet at the same instants.
@@ -145,7 +145,7 @@ def meet(interval_s: float, *, devices: int, load: float, phase: int, now_s: flo
     period_s = _period_of(interval_s)
     within_s = max(MEETING_S, devices / load)
     if 2 * within_s > period_s:
-        return spread(period_s)
+        return spread_window(period_s)
     # A device that is early for a meeting is not given the same one again.
     next_s = period_s * (math.floor((now_s + within_s - phase % period_s) / period_s) + 1) + phase % period_s
     return CheckInWindow(after_s=next_s - now_s - within_s / 2, within_s=within_s)

@@ -14,7 +14,7 @@ class CanaryEvidence(NamedTuple):
     """Reports of these devices."""
     needed: int
     """Reports needed to pass the phase."""
-    told: int
+    total_reports: int
     """Reports in all phases so far."""
     faults: int
     """Reports in all phases of devices that could not use the candidate."""

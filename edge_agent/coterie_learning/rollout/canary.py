@@ -173,7 +173,7 @@ class Canary(Rollout, frozen=True, tag="canary"):
             return "rest"
         if standing.reports < standing.needed:
             return "too_few_reports" if is_over else "wait"
-        if standing.faults == standing.told or standing.faults > at.threshold * standing.told:
+        if standing.faults == standing.total_reports or standing.faults > at.threshold * standing.total_reports:
             return "unusable"
         if standing.excess > at.threshold + ROUNDING:
             return "worse"

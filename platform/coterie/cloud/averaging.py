@@ -48,7 +48,7 @@ from coterie_learning.partial_sums import PartialFile, PartialSum, sum_specs
 from coterie_learning.plan import DOWN, MERGE
 from coterie_learning.privacy import Privacy
 from coterie_learning.server_state import read_state, remembers, state_writer, write_state
-from coterie_learning.tally import Tally, standing_out, tally
+from coterie_learning.tally import Tally, outliers, tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.contract import gathered
@@ -103,7 +103,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         if not sound and not relayed:
             raise NoUpdateLeft(updates=len(left_out), first=left_out[0].detail)
         found = _tallied(merge, sound, relayed, contents, _root(arguments, merge, contents))
-        left_out = (*left_out, *_named(sound, standing_out(found.ballots)))
+        left_out = (*left_out, *_named(sound, outliers(found.ballots)))
         kept = [update for update, weight in zip(sound, found.weights, strict=False) if weight]
         if not kept and not relayed:
             raise NoUpdateLeft(updates=len(arguments.updates), first="the merge gives none of them any weight")

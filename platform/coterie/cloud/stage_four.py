@@ -57,7 +57,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
     models = [arguments.models[index] for index in order]
     dataset = read_model_dataset(Path(arguments.dataset), model)
     outputs = compute_outputs(arguments, models, dataset, report)
-    kept = merge.kept(outputs.accuracies)
+    kept = merge.retained_models(outputs.accuracies)
     if not kept:
         raise NoSoundModel(models=len(models))
     sound = [index for index, accuracy in enumerate(outputs.accuracies) if not math.isnan(accuracy)]
@@ -67,7 +67,7 @@ def merge_by_distillation(arguments: DistillMergeArguments, report: ReportProgre
     made = [workshop.renew(BASE, mean_output(outputs.probabilities, kept), models=len(kept))]
     for name in dict.fromkeys(name for name in names if name):
         members = [index for index in sound if lineages[index] == name]
-        chosen = [members[place] for place in merge.kept([outputs.accuracies[index] for index in members])]
+        chosen = [members[place] for place in merge.retained_models([outputs.accuracies[index] for index in members])]
         made.append(workshop.renew(name, mean_output(outputs.probabilities, chosen), models=len(chosen)))
     judged = {
         order[index]: UsedModel(

@@ -11,7 +11,7 @@ from coterie.fleet.declining import declined_by, without_declining
 from coterie.fleet.models import Device, EnrolmentToken
 from coterie.fleet.selectors import enrolled_devices, holders, present_devices, ready_devices
 from coterie.registry.models import ModelPair
-from coterie_learning.consent import taken_back
+from coterie_learning.consent import withdrawn_parts
 from coterie_learning.plan import Plan
 
 
@@ -53,7 +53,7 @@ def _taking_part(devices: QuerySet[Device], federation: Federation) -> QuerySet[
 def is_declined(device: Device, federation: Federation) -> bool:
     """Whether the device's owner declines the federation, or something that its plan asks."""
     declined = declined_by(device)
-    return bool(declined) and bool(taken_back(declined, federation.slug, federation.parsed_plan().device.scopes))
+    return bool(declined) and bool(withdrawn_parts(declined, federation.slug, federation.parsed_plan().device.scopes))
 
 
 def federations_of(device: Device) -> QuerySet[Federation]:

@@ -183,7 +183,7 @@ def _judge(rollout: Rollout, now: datetime) -> None:
             group=group,
             reports=reports,
             needed=needed,
-            told=len(reported),
+            total_reports=len(reported),
             faults=len(faulty),
             excess=0.0 if comparison is None else comparison.excess,
             elapsed_s=(now - rollout.phase_began_at()).total_seconds() - rested_s,

@@ -28,7 +28,7 @@ from coterie.rounds.models import Assignment, Fold, Round, Route, Upload
 from coterie.rounds.routing import send_directly
 from coterie.rounds.transitions import end_assignments, explain
 from coterie_learning.cohort import UpdateFigures, weights_of_figures
-from coterie_learning.sum_tree import RequestedSum, Wanted, are_all_in, faults, still_good, wanted_sums
+from coterie_learning.sum_tree import RequestedSum, Wanted, are_all_in, faults, required_sums, valid_requests
 from coterie_wire.conditions import Reason
 from coterie_wire.relaying import Weighed
 
@@ -129,8 +129,8 @@ def _request_sums(round_: Round, shares: Mapping[UUID, Sequence[Weighed]], now: 
     folds = live_folds(round_.pk)
     ways = _ways(round_, shares, now)
     parents = {str(name): None if way.parent_id is None else str(way.parent_id) for name, way in ways.items()}
-    wanted = wanted_sums({str(name): own for name, own in shares.items()}, parents)
-    good = still_good(wanted, _requested_sums(folds))
+    wanted = required_sums({str(name): own for name, own in shares.items()}, parents)
+    good = valid_requests(wanted, _requested_sums(folds))
     for fold in folds.values():
         if str(fold.supernode_id) not in good:
             void(fold, reasons.FOLD_OUTDATED)

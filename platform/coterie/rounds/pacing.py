@@ -21,7 +21,7 @@ from coterie.rounds.models import Steering
 from coterie.rounds.selectors import able_members
 from coterie.rounds.surroundings import Surroundings
 from coterie_learning.pace import View
-from coterie_learning.pace.steer import FOR_GOALS, Pacing, Population, Shares, meet, spread, steer
+from coterie_learning.pace.steer import FOR_GOALS, Pacing, Population, Shares, meeting_window, spread_window, steer
 from coterie_learning.plan import Plan
 from coterie_wire.messages import Directive
 
@@ -51,11 +51,11 @@ class Paces:
         if is_of_first_release(device):
             return msgspec.structs.replace(directive, check_in_s=interval_s)
         if row is None or not row.meets or by_socket:
-            window = spread(interval_s)
+            window = spread_window(interval_s)
         else:
             load = FOR_GOALS * settings.CHECK_INS_PER_SECOND
             phase = row.federation_id.int % PHASES if row.federation_id is not None else 0
-            window = meet(interval_s, devices=row.devices, load=load, phase=phase, now_s=now.timestamp())
+            window = meeting_window(interval_s, devices=row.devices, load=load, phase=phase, now_s=now.timestamp())
         return msgspec.structs.replace(directive, check_in_s=interval_s, window=window)
 
 

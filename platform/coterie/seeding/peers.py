@@ -19,7 +19,7 @@ from coterie.transfer import reasons
 from coterie.transfer.models import DeviceProfile, HelpRequest, PersonalFigures, ReportedDay, Transfer
 from coterie.transfer.neighbourhood import prior_of
 from coterie_learning.profile import jensen_shannon
-from coterie_learning.unmatched import UnmatchedTensors, nobody_qualifies
+from coterie_learning.unmatched import UnmatchedTensors, no_helper_reason
 from coterie_wire.helping import Profile
 
 TOLD_DAYS = 21
@@ -180,7 +180,7 @@ def _helped(
     after = min(0.97, before + random.uniform(0.1, 0.3)) if kept else before - random.uniform(0.01, 0.05)
     reason = reasons.verdict(kept=kept, before=before, after=after)
     if not matched:
-        reason = nobody_qualifies(UnmatchedTensors(known, 0, 0, 0, 0, 0), classes, tried=0)
+        reason = no_helper_reason(UnmatchedTensors(known, 0, 0, 0, 0, 0), classes, tried=0)
     ended_at = asked_at + timedelta(seconds=random.uniform(20, 110))
     request = HelpRequest.objects.create(
         id=uuid.UUID(int=random.getrandbits(128), version=4),

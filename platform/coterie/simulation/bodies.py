@@ -16,7 +16,7 @@ Body = Literal["mlp", "cnn"]
 
 
 def compile_body(task: Task, *, body: Body, hidden: int, batch_size: int, seed: int) -> CompiledModel:
-    """The graphs of `export_body`."""
+    """Compile the network of `export_body`."""
     return compile_model(export_body(task, body=body, hidden=hidden, seed=seed), batch_size=batch_size)
 
 
@@ -30,7 +30,7 @@ def export_body(task: Task, *, body: Body, hidden: int, seed: int) -> ExportedPr
 
 
 class Named(nn.Module):
-    """Gives the input the name that the task has for it."""
+    """Names the input as in the task."""
 
     def __init__(self, layers: nn.Module) -> None:
         super().__init__()

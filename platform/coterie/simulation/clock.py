@@ -1,4 +1,4 @@
-"""Simulated time: events in the order of their times, those of one time in the order in which they were scheduled."""
+"""Simulated time: events in the order of their times; events at the same time in the order of scheduling."""
 
 import heapq
 from collections.abc import Callable
@@ -22,12 +22,12 @@ class Clock:
         self._count = 0
 
     def at(self, time_s: float, event: Event) -> None:
-        """Schedule `event` for `time_s`, or for now where that is past."""
+        """Schedule `event` for `time_s`, or for now if that is past."""
         heapq.heappush(self._planned, (max(time_s, self.now_s), self._count, event))
         self._count += 1
 
     def run(self, *, until_s: float, after_each: Event = _nothing) -> None:
-        """Run all events before `until_s`, those that they schedule included."""
+        """Run all events before `until_s`, including those that they schedule."""
         while self._planned and self._planned[0][0] < until_s:
             self.now_s, _, event = heapq.heappop(self._planned)
             event()
@@ -36,7 +36,7 @@ class Clock:
 
 
 def in_words(seconds: float) -> str:
-    """With the longest unit of which it is at least one: 7 days, 1.5 hours, 20 minutes."""
+    """In the longest unit that gives at least 1: 7 days, 1.5 hours, 20 minutes."""
     for unit, length_s in (("day", DAY_S), ("hour", HOUR_S), ("minute", 60.0)):
         if seconds >= length_s:
             count = seconds / length_s

@@ -33,7 +33,7 @@ from coterie_wire.tensors import Float32, Tensors, decode_tensors
 
 
 class CloudTeacher:
-    """What devices download of the cloud model: its predict graph with int8 parameters."""
+    """The teacher that devices download: the cloud model's predict graph with int8 parameters."""
 
     def __init__(self, model: "CloudModel", state: bytes) -> None:
         parameters = model.parameters(state)
@@ -53,17 +53,17 @@ class CloudTeacher:
 
 
 class Pair(NamedTuple):
-    """A cloud model's state and the device model that was made of it."""
+    """A cloud model's state and the device model distilled from it."""
 
     cloud: bytes
     device: Tensors
 
 
 class CloudModel:
-    """One architecture; its parameters are kept outside."""
+    """One architecture; parameters are passed in."""
 
     def __init__(self, program: ExportedProgram, bootstrap: Bootstrap) -> None:
-        torch.set_num_threads(1)  # models are small, and bits must not depend on the number of cores
+        torch.set_num_threads(1)  # models are small, and results must not depend on the number of cores
         compiled = compile_model(program, batch_size=bootstrap.batch_size)
         self._program = CloudProgram(program)
         self._bootstrap = bootstrap

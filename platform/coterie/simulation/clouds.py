@@ -1,4 +1,4 @@
-"""The cloud of a simulation: makes versions of the updates of devices."""
+"""The cloud of a simulation: makes versions from devices' updates."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,11 +14,11 @@ from coterie_wire.tensors import Float32, Tensors
 
 
 class Teacher(Protocol):
-    """The cloud model as devices get it."""
+    """The cloud model as sent to devices."""
 
     @property
     def size_bytes(self) -> int:
-        """What a device downloads of it."""
+        """Size of its download."""
 
     def probabilities(self, data: Dataset) -> Float32:
         """[n, classes]."""
@@ -30,16 +30,16 @@ class Version(NamedTuple):
     learner: NeuralLearner
     teacher: Teacher | None = None
     server: Mapping[str, Tensors] = MappingProxyType({})
-    """What the merge remembers beside it, where devices get that."""
+    """The part of the server state that devices receive."""
     privacy: Privacy | None = None
-    """The plan's kind, with the norm that goes with the version where it follows updates; None: as the plan has it."""
+    """The plan's privacy kind, with the version's bound where that adapts to updates; None: as in the plan."""
     number: int = 0
-    """Each is one more than the version that it came of, where rounds may be asynchronous."""
+    """One more than the number of the version it was made from, where rounds may be asynchronous."""
     difference_bytes: int | None = None
-    """What a device downloads that holds the one before; None: the version travels whole."""
+    """Size of the download for a device with the previous version; None: the version is sent in full."""
 
     def size_bytes(self, held: "Version | None") -> int:
-        """What a device downloads of its parameters that holds the version `held`."""
+        """Size of the parameters' download for a device with the version `held`."""
         whole = self.learner.size_bytes
         if self.difference_bytes is None or held is None or held.number != self.number - 1:
             return whole
@@ -56,32 +56,29 @@ class DeliveredUpdate(NamedTuple):
     seen: tuple[int, ...]
     """Classes whose rows the update holds, ascending, where the plan customises the output layer."""
     seed: int = 0
-    """Of the training."""
+    """Seed of the training."""
 
 
 class Cloud(Protocol):
     """Where versions come from."""
 
     def version_for(self, device: Device | None) -> Version:
-        """The newest one that is meant for `device`; None: for one that is in no group."""
+        """The newest version for `device`; None: for a device in no group."""
 
     def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
-        """Make the next versions from a round's updates, of which there is at least one.
-
-        Those whose sum was formed.
-        """
+        """Make the next versions from at least one update of a round; returns the updates that were merged."""
 
     def is_resting(self, device: Device) -> bool:
-        """Whether `device` may have no part in the next merge."""
+        """Whether `device` may not take part in the next merge."""
 
 
 class AveragingCloud:
-    """One lineage; its versions are folds of updates."""
+    """One lineage, whose versions are merges of updates."""
 
     def __init__(
         self, plan: Plan, first: NeuralLearner, *, fleet: int, seed: int = 0, samples: Dataset | None = None
     ) -> None:
-        """`fleet` is how many devices there are; noise is drawn from `seed`; `samples` are the platform's own."""
+        """`fleet` is the number of devices; noise is drawn from `seed`; `samples` are the platform's own."""
         self._plan, self._samples, self._version = plan, samples, Version(first)
         self._lineage = Lineage(plan, first.graphs.spec, first.parameters, fleet=fleet, seed=seed)
         self._latest: dict[int, int] = {}

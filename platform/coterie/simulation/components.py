@@ -1,4 +1,4 @@
-"""The parts of a simulation that a plan, or a baseline, asks for, and how they run until all samples have come."""
+"""The components of a simulation that a plan or a baseline needs, and their run until all samples have arrived."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Components(NamedTuple):
-    """All of one simulation."""
+    """All components of one simulation."""
 
     every: Sequence[Component]
     rounds: Rounds | None = None
@@ -38,7 +38,7 @@ class Components(NamedTuple):
 
 
 class Bootstrapped(NamedTuple):
-    """The cloud model, its first pair, and the device model of it."""
+    """The cloud model, its first pair, and that pair's device model."""
 
     model: "CloudModel"
     pair: "Pair"
@@ -46,7 +46,7 @@ class Bootstrapped(NamedTuple):
 
 
 def local_of(contender: Contender) -> Local:
-    """How devices train outside of rounds; where there are none, that is all the training there is."""
+    """How devices train outside of rounds; without rounds, this is the only training."""
     if isinstance(contender, Distributed):  # epochs are passes over all shares
         return LOCAL.parse({"kind": "sgd", "epochs": 1, "learning_rate": contender.learning_rate})
     if isinstance(contender, Centralised):
@@ -64,7 +64,7 @@ def make_parts(
     samples: Dataset | None = None,
     most_rounds: int | None = None,
 ) -> Components:
-    """All that have begun; `samples` are the platform's own, for a merge that learns from some. Raises DoesNotFit."""
+    """Make and begin all components; `samples` are the platform's own, for merges that use some. Raises DoesNotFit."""
     local = local_of(contender)
     parts = _parts(contender, world, first, local, cloud, samples, most_rounds)
     for part in parts.every:
@@ -145,22 +145,22 @@ def _merger(
         return AveragingCloud(plan, first, fleet=len(world.devices), seed=seed, samples=samples), None
     if cloud is None:
         raise DoesNotFit(detail="merge distill asks for a cloud model, and the scenario has none: no [bootstrap]")
-    from coterie.simulation.distilling_cloud import DistillingCloud  # only now: PyTorch takes seconds to import
+    from coterie.simulation.distilling_cloud import DistillingCloud  # imported here: PyTorch takes seconds to import
 
     distilling = DistillingCloud(world, plan, cloud.model, first, cloud.pair)
     return distilling, distilling
 
 
 ROUNDING = 1e-9
-"""Of a tick: one that ends when the simulation does counts."""
+"""Share of a tick: a tick that ends when the simulation does counts."""
 
 
 def run_to_end(
     world: World, parts: Components, report: Report, *, until_s: float = 0.0, ends_s: float | None = None
 ) -> None:
-    """Every device meets its batch of a tick at the same moment, in the order of their numbers.
+    """All devices receive their batches of a tick at the same time, in the order of their numbers.
 
-    It ends with the last tick, but not before `until_s`; or at `ends_s`, whatever comes later.
+    It ends with the last tick, but not before `until_s`; or at `ends_s`, whatever is scheduled later.
     """
     ticks, tick_s = len(world.drawn.batches[0]), world.drawn.tick_s
     if ends_s is not None and ticks:

@@ -1,4 +1,4 @@
-"""What is simulated: a plan, or a baseline."""
+"""Contenders: the plans and baselines that can be simulated."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def shipped_contenders() -> Mapping[str, Path]:
 
 
 def read_contender(name: str) -> Contender:
-    """The one that is shipped under `name`, or the one in the file of that name.
+    """The contender shipped under `name`, or the one in the file of that name.
 
     Raises UnknownPlan or MalformedFile.
     """
@@ -49,7 +49,7 @@ def parse_contender(raw: object, *, path: str) -> Contender:
 
 
 def contender_document(contender: Contender) -> Document:
-    """As JSON with every hyperparameter written out."""
+    """The contender as JSON with every hyperparameter written out."""
     if isinstance(contender, Plan):
         return plan_document(contender)
     return {"baseline": msgspec.to_builtins(contender)}

@@ -1,9 +1,9 @@
-"""What a way of learning costs: bytes with their framing, seconds of radios, joules of devices and of the cloud.
+"""The cost of a simulation: bytes with framing, radio seconds, joules of devices and of the cloud.
 
 Radios: Huang et al. 2012, "A close examination of performance and power characteristics of 4G LTE networks" (MobiSys),
-Table 4: power while data go up and down is a_u b_u + a_d b_d + beta, rates in Mbit/s; after a burst, LTE stays awake
-for 11.6 s. A phone's processor while it trains: Lu et al. 2019, "Collaborative learning between cloud and end
-devices" (Colla, SEC), 127 mWh in 217 s. The rest are assumptions of ours, and say so.
+Table 4: power during transfer is a_u b_u + a_d b_d + beta, rates in Mbit/s; after a burst, LTE stays awake for 11.6 s.
+A phone's processor during training: Lu et al. 2019, "Collaborative learning between cloud and end devices" (Colla,
+SEC), 127 mWh in 217 s. The rest are our assumptions, marked as such.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ class Radio(NamedTuple):
     """Power of a radio, in mW."""
 
     up_mw: float
-    """For each Mbit/s that goes up."""
+    """For each Mbit/s of upload."""
     down_mw: float
     base_mw: float
-    """While anything is sent."""
+    """During any transfer."""
     tail_s: float = 0.0
-    """Seconds for which it stays awake after a burst."""
+    """Seconds that it stays awake after a burst."""
     tail_mw: float = 0.0
 
 
@@ -42,7 +42,7 @@ RADIOS: Mapping[NetworkName, Radio] = {
 
 
 class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The model of costs; every figure can be another."""
+    """The cost model; every figure can be changed."""
 
     network: Annotated[NetworkName, Meta(description="the radio that devices send with")] = "wifi"
     processor_w: Annotated[float, Meta(ge=0, le=1000, description="of a device that trains; a phone")] = 2.1
@@ -66,23 +66,23 @@ UP: Mapping[str, float] = {
     "graphs": 0.0,
     "versions": 0.0,
     "teachers": 0.0,
-    "requests": 0.5,  # asked by one, answered by another
-    "portions": 0.5,  # counted where they are sent and where they are received
+    "requests": 0.5,  # a request and a response
+    "portions": 0.5,  # counted at both the sender and the receiver
     "meetings": 0.5,
 }
-"""Share of a kind that goes up from devices; what is not here stays among servers."""
+"""Share of a kind that is uploaded by devices; kinds not listed are sent between servers."""
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Of all devices together, and of the servers."""
+    """The cost of all devices together, and of the servers."""
 
     up_bytes: int
-    """From devices, with framing."""
+    """Bytes from devices, with framing."""
     down_bytes: int
     server_bytes: int
-    """Between servers."""
+    """Bytes between servers."""
     messages: int
-    """From and to devices."""
+    """Messages from and to devices."""
     radio_s: float
     device_compute_s: float
     device_joules: float
@@ -90,7 +90,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def cost_of(used: Used, speed: Speed, costs: Costs, *, predicted: int = 0, server_samples: int = 0) -> Cost:
-    """`predicted` samples were predicted on devices; servers trained on, or predicted for, `server_samples`."""
+    """Devices predicted `predicted` samples; servers trained on or predicted `server_samples`."""
     up_bytes = down_bytes = up_bursts = down_bursts = 0.0
     for what, size in _sizes(used, costs).items():
         share, messages = UP.get(what), used.messages_by_kind[what]
@@ -117,7 +117,7 @@ def cost_of(used: Used, speed: Speed, costs: Costs, *, predicted: int = 0, serve
 
 
 class DeviceCost(NamedTuple):
-    """The mean over the devices that took part."""
+    """The mean cost over the devices that took part."""
 
     bytes: float
     """Up and down, with framing."""
@@ -126,13 +126,13 @@ class DeviceCost(NamedTuple):
 
 
 def cost_of_device(used: Used, speed: Speed, costs: Costs, *, devices: int) -> DeviceCost:
-    """`devices` took part and used it all; of none, as if it had been one."""
+    """The mean cost of so many participating `devices`; 0 counts as 1."""
     cost, count = cost_of(used, speed, costs), max(1, devices)
     return DeviceCost((cost.up_bytes + cost.down_bytes) / count, cost.device_joules / count)
 
 
 def _sizes(used: Used, costs: Costs) -> Mapping[str, float]:
-    """By kind, bytes as they travel."""
+    """Bytes by kind, with framing."""
     return {
         what: size * (1 + costs.framing) + used.messages_by_kind[what] * costs.message_bytes
         for what, size in used.bytes_by_kind.items()

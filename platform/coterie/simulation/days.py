@@ -1,4 +1,4 @@
-"""When a virtual device may train: its conditions by the hour, judged as an agent judges its own."""
+"""When a virtual device may train: its conditions by the hour, judged like an agent's."""
 
 import math
 from typing import NamedTuple
@@ -9,19 +9,19 @@ from coterie_agent.policy import judge
 from coterie_wire.conditions import Conditions, Requirements
 
 QUARTERS = 96
-"""Of an hour in a day: conditions are looked at four times an hour."""
+"""Quarters of an hour: conditions are checked four times an hour."""
 QUARTER_S = DAY_S / QUARTERS
 
 
 class Day(NamedTuple):
-    """One device's days, which are all alike; or its weeks."""
+    """One device's daily or weekly schedule."""
 
     ready: tuple[bool, ...]
-    """Whether it may train, for each quarter of an hour of a day, or of a week."""
+    """Whether it may train, for each quarter of an hour of a day or a week."""
 
     @property
     def ever(self) -> bool:
-        """Whether there is any time at which it may train."""
+        """Whether it may ever train."""
         return any(self.ready)
 
     def is_ready(self, time_s: float) -> bool:
@@ -29,7 +29,7 @@ class Day(NamedTuple):
         return self.ready[int(time_s // QUARTER_S) % len(self.ready)]
 
     def done_at(self, start_s: float, work_s: float) -> float:
-        """When `work_s` seconds of work are done that begin at `start_s` and pause whenever conditions are lost."""
+        """When `work_s` seconds of work are done that start at `start_s` and pause when conditions are lost."""
         if all(self.ready):
             return start_s + work_s
         if not self.ever:
@@ -47,7 +47,7 @@ class Day(NamedTuple):
         return now_s
 
     def steps_before(self, latest_s: float, *, starts_s: float, step_s: float, wanted: int) -> int:
-        """How many of the steps `wanted`, of `step_s` seconds each, are done by `latest_s`."""
+        """How many of `wanted` steps of `step_s` seconds each are done by `latest_s`."""
         if self.done_at(starts_s, wanted * step_s) <= latest_s:
             return wanted
         low, high = 0, wanted - 1
@@ -69,7 +69,7 @@ def _ready(habits: Habits, requirements: Requirements, hour: float, shift_h: flo
 
 
 def may_train(requirements: Requirements, hour: int, *, charging: bool, wifi: bool) -> bool:
-    """Whether a device may train that is so at the `hour` of the day."""
+    """Whether a device with these conditions may train at the `hour` of the day."""
     conditions = Conditions(
         charging="yes" if charging else "no",
         network="wifi" if wifi else "metered",

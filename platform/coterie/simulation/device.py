@@ -1,4 +1,4 @@
-"""A virtual device: its data so far, its model, its speed and its day."""
+"""A virtual device: its data so far, its model, its speed and its schedule."""
 
 import math
 from bisect import bisect_right
@@ -19,7 +19,7 @@ from coterie_wire.conditions import Requirements
 
 
 class Arrived(NamedTuple):
-    """A batch, and when it came."""
+    """A batch and its time of arrival."""
 
     time_s: float
     batch: Dataset
@@ -32,21 +32,21 @@ class Arrived(NamedTuple):
 
 
 class NetworkLink(NamedTuple):
-    """How a device is connected, and how often that fails."""
+    """A device's connection, and how often it fails."""
 
     uplink_bytes_s: float
     downlink_bytes_s: float
     waits_s: float = 0.0
-    """Seconds of a part in a round that are neither training nor sending, beside the latency."""
+    """Seconds of waiting in a round, besides training, transfers and the latency."""
     lost: float = 0.0
-    """Share of parts in rounds that never deliver."""
+    """Share of a device's parts in rounds that never deliver."""
 
 
 UNLIMITED = NetworkLink(math.inf, math.inf)
 
 
 class KeptPortion(NamedTuple):
-    """What a helper sent, and under which plan."""
+    """A portion from a helper, and the plan under which it was sent."""
 
     plan: bytes
     """The `coterie_learning.device_plan.DevicePlan`, as JSON."""
@@ -56,26 +56,26 @@ class KeptPortion(NamedTuple):
 
 @dataclass(eq=False)
 class Device:
-    """A virtual device, the only mutable state of a simulation's learners."""
+    """A virtual device; the only mutable state of a simulation's learners."""
 
     number: int
     learner: Learner
     day: Day
     slowness: float
-    """How many times longer than the world's speed it takes to compute."""
+    """Factor of its computing time over the world's speed."""
     window: deque[Arrived]
-    """The batches that it keeps, the newest last."""
+    """The batches that it stores, the newest last."""
     link: NetworkLink = UNLIMITED
     samples: list[int] = field(default_factory=list)
-    """Of each batch so far."""
+    """Samples of each batch so far."""
     correct: list[int] = field(default_factory=list)
-    """Of each batch so far, before the device trained on it."""
+    """Correct predictions of each batch so far, before the device trained on it."""
     trained: int = 0
-    """Number of the newest sample that it has trained on by itself."""
+    """Number of the newest sample used in local training."""
     trainings: int = 0
-    """Trainings begun so far, in rounds and between them; each has a seed of its own."""
+    """Trainings started so far, in rounds and between them; each has its own seed."""
     portions: list[KeptPortion] = field(default_factory=list)
-    """Portions kept since its last accepted update, oldest first."""
+    """Portions stored since its last accepted update, oldest first."""
     _met: int = 0
     """Samples so far."""
 
@@ -84,7 +84,7 @@ class Device:
         return f"device-{self.number}"
 
     def meet(self, batch: Dataset, now_s: float) -> Dataset:
-        """Predict a new batch, then keep it; returns the batch with predictions in place of labels."""
+        """Predict a new batch, then store it; returns the batch with predictions in place of labels."""
         predicted = self.learner.predict(batch.inputs).argmax(axis=1) if len(batch.labels) else batch.labels
         self.samples.append(len(batch.labels))
         self.correct.append(int((predicted == batch.labels).sum()))
@@ -94,22 +94,22 @@ class Device:
         return Dataset(batch.inputs, predicted)
 
     def data(self, *, since_s: float) -> Sequence[Arrived]:
-        """What came after `since_s` and is still kept, oldest first."""
+        """Stored batches that arrived after `since_s`, oldest first."""
         return [arrived for arrived in self.window if arrived.time_s > since_s]
 
     def since(self, number: int) -> Sequence[Arrived]:
-        """What it keeps and of which samples have higher numbers, oldest first; it looks at nothing else."""
+        """Stored batches with samples of higher numbers, oldest first; other batches are not read."""
         newer = takewhile(lambda arrived: arrived.numbers.stop > number + 1, reversed(self.window))
         return list(newer)[::-1]
 
     def seen(self) -> tuple[int, ...]:
-        """The classes of what is kept, ascending."""
+        """The classes of the stored samples, ascending."""
         return tuple(sorted({label for arrived in self.window for label in arrived.batch.labels.tolist()}))
 
     def newest(self, batches: int) -> Dataset | None:
-        """Of the newest `batches` the samples that it has not trained on by itself, or all; None where it has none.
+        """Samples of the newest `batches` not used in local training, or else all; None where it has none.
 
-        A model looks too good on what it has trained on, so that no other would ever seem better.
+        A model's accuracy on its training samples is too high to compare it with others.
         """
         newest = list(islice(reversed(self.window), batches))[::-1]
         if not newest:
@@ -119,17 +119,17 @@ class Device:
 
 
 def untrained(numbers: Sequence[int], trained: int) -> Sequence[int]:
-    """Of the samples `numbers`, oldest first, those behind the sample numbered `trained`."""
+    """Those of the samples `numbers`, oldest first, that follow the sample numbered `trained`."""
     return numbers[bisect_right(numbers, trained) :]
 
 
 def numbers_of(arrived: Sequence[Arrived]) -> Sequence[int]:
-    """Those of all samples that have arrived so, in their order."""
+    """The numbers of all samples in `arrived`, in their order."""
     return [number for one in arrived for number in one.numbers]
 
 
 def joined(parts: Sequence[Dataset]) -> Dataset:
-    """All samples of `parts`, which are not none, in their order."""
+    """All samples of `parts`, of which there is at least one, in their order."""
     if len(parts) == 1:
         return parts[0]
     inputs = {name: np.concatenate([part.inputs[name] for part in parts]) for name in parts[0].inputs}
@@ -139,7 +139,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 def make_devices(
     scenario: Scenario, requirements: Requirements, learner: Learner, *, count: int, seed: int
 ) -> tuple[Device, ...]:
-    """`count` devices that all start from `learner`; a device is the same whatever their number."""
+    """`count` devices that all start from `learner`; a device does not depend on their number."""
     return tuple(_make_device(scenario, requirements, learner, number, seed) for number in range(count))
 
 

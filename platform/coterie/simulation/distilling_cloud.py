@@ -1,4 +1,4 @@
-"""Colla's cloud: groups models; each lineage's cloud model learns from its members and is distilled into theirs.
+"""Colla's cloud: clusters models; each lineage's cloud model learns from its members and is distilled into theirs.
 
 The order of events is that of the platform's job (`learning.cloud.stage_four`), on the same functions.
 """
@@ -29,7 +29,7 @@ from coterie_wire.structs import from_values
 from coterie_wire.tensors import Float32
 
 BASE = ""
-"""The lineage of devices that are in no group."""
+"""The lineage of devices in no group."""
 
 
 class _Lineage(NamedTuple):
@@ -64,7 +64,7 @@ class DistillingCloud:
         ordered = sorted(deliveries, key=lambda one: one.device.number)
         outputs = np.stack([self._probabilities(one, data) for one in ordered])
         accuracies = [_accuracy(output, data) for output in outputs]
-        kept = self._merge.kept(accuracies)
+        kept = self._merge.retained_models(accuracies)
         if not kept:
             return ()
         sound = [index for index, accuracy in enumerate(accuracies) if not math.isnan(accuracy)]
@@ -73,15 +73,15 @@ class DistillingCloud:
         self._renew(BASE, mean_output(outputs, kept), seed)
         for name in dict.fromkeys(name for name in names.values() if name != BASE):
             members = [index for index in sound if names[index] == name]
-            chosen = [members[place] for place in self._merge.kept([accuracies[index] for index in members])]
+            chosen = [members[place] for place in self._merge.retained_models([accuracies[index] for index in members])]
             self._renew(name, mean_output(outputs, chosen), seed)
-        return ()  # no updates are summed
+        return ()  # updates are not summed
 
     def is_resting(self, device: Device) -> bool:  # noqa: ARG002 - no noise on sums, where there are none
         return False
 
     def _probabilities(self, delivery: DeliveredUpdate, data: Dataset) -> Float32:
-        """Probabilities [n, classes] of a device's model; a class that it does not have gets none."""
+        """Probabilities [n, classes] of a device's model; 0 for classes that it does not have."""
         graphs = self._learner.graphs
         base = delivery.base.learner.parameters
         read = read_update(self._plan, graphs.spec, delivery.payload, delivery.seen)
@@ -94,7 +94,7 @@ class DistillingCloud:
         return found
 
     def _group(self, deliveries: Sequence[DeliveredUpdate], outputs: Float32, sound: Sequence[int]) -> dict[int, str]:
-        """The lineage of each sound model, which its device learns."""
+        """The lineage of each valid model; devices are assigned to it."""
         grouping = self._groups.split(outputs[list(sound)])
         former = [self._lineage_of.get(deliveries[index].device.number, BASE) for index in sound]
         names: tuple[str, ...] = (BASE,)
@@ -115,7 +115,7 @@ class DistillingCloud:
         return found
 
     def _renew(self, name: str, wanted: Float32, seed: int) -> None:
-        """The lineage's next models, from those in use; a new group begins with the base's."""
+        """The lineage's next models, from the current ones; a new group starts from the base's."""
         data, merge = self._world.drawn.cloud, self._merge
         lineage = self._lineages.get(name, self._lineages[BASE])
         state = self._model.update(lineage.cloud, data, wanted, merge, seed=seed)

@@ -15,9 +15,9 @@ from coterie_wire.tensors import Tensors
 
 
 class DistributedBaseline:
-    """`servers` servers take `period` steps each from the same parameters, which are then their mean.
+    """`servers` servers take `period` steps each from the same parameters, which are then averaged.
 
-    With a period of 1 that is descent along the gradient of all their samples together.
+    With a period of 1 this is descent along the mean gradient of all their samples.
     """
 
     def __init__(self, how: Distributed, ledger: Ledger) -> None:
@@ -33,7 +33,7 @@ class DistributedBaseline:
         return former
 
     def _pass(self, learner: NeuralLearner, data: Dataset, seed: int) -> NeuralLearner:
-        """Each exchange is over the next samples; the last one's shares may be smaller, and so they weigh."""
+        """Each exchange uses the next samples; the last one's shares may be smaller, and weigh accordingly."""
         how, batch = self._how, learner.graphs.spec.batch_size
         at_once = how.servers * how.period * batch
         for start in range(0, len(data.labels), at_once):

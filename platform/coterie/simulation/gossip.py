@@ -1,4 +1,4 @@
-"""Rounds of gossip on virtual devices: trainings, meetings of those of a group that come in time, and the update."""
+"""Gossip rounds on virtual devices: training, meetings of the present members of a group, and the update."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -37,13 +37,13 @@ class Task:
     done: Callable[[Participation | None], None]
     """Called with the update; with None where training diverged."""
     number: int = 0
-    """Of the next meeting."""
+    """Number of the next meeting."""
     difference: Tensors = field(default_factory=dict)
     steps: int = 0
     turn: Turn | None = None
-    """What it waits for; None: for nothing."""
+    """What it waits for; None: it is not waiting."""
     looks_at_s: float = 0.0
-    """When it looks next whether it waits for nothing any more."""
+    """When it next checks whether the wait is over."""
 
 
 @dataclass(eq=False)
@@ -53,11 +53,11 @@ class _Room:
     group: tuple[str, ...]
     guests: dict[str, Task] = field(default_factory=dict)
     met: Tensors | None = None
-    """What the first of them went on with; None: they have not met yet."""
+    """The result of the first of them; None: the meeting has not taken place."""
 
 
 class Gossip:
-    """The devices of a round meet those that were asked before them, or with them."""
+    """Gossip among the devices of a round that were invited so far."""
 
     def __init__(self, world: World, plan: Plan, rules: MeetingRules) -> None:
         self._world, self._plan, self._rules = world, plan, rules
@@ -72,8 +72,8 @@ class Gossip:
         """By meeting, where few devices are at each."""
 
     def ask(self, round_: int, device: Device) -> None:
-        """`device` is in the roster of the round from now on."""
-        if round_ not in self._asked:  # the rounds before have ended
+        """Add `device` to the roster of the round."""
+        if round_ not in self._asked:  # earlier rounds have ended
             self._asked = {round_: []}
             self._rooms.clear()
             self._furthest.clear()
@@ -84,7 +84,7 @@ class Gossip:
             self._wait(task)
 
     def begin(self, task: Task) -> None:
-        """The device has the version, and begins."""
+        """The device has the version, and starts."""
         spec = task.base.learner.graphs.spec
         task.difference = {one.name: np.zeros(one.shape, np.float32) for one in spec.parameters}
         self._go_on(task)
@@ -105,7 +105,7 @@ class Gossip:
                 self._look(self._waiting[name])
 
     def _begin_part(self, task: Task) -> None:
-        """The next training or meeting of the device, or its way home."""
+        """Start the device's next training or meeting, or send its update."""
         world, rules = self._world, self._rules
         now_s = world.clock.now_s
         if task.number >= rules.in_all:
@@ -168,7 +168,7 @@ class Gossip:
         return self._rules.group_of(name, self._asked[round_], number, seed=seed)
 
     def _catch_up(self, task: Task, group: Sequence[str]) -> None:
-        """The others have met without it: it goes on from the model of one who is furthest."""
+        """The others have met without it: it continues from the model of a member that is furthest ahead."""
         others = [name for name in group if name != task.device.name and (task.round, name) in self._furthest]
         found = [self._furthest[task.round, name] for name in others]
         task.number = max(*(number for number, _ in found), task.number + 1)
@@ -176,7 +176,7 @@ class Gossip:
         self._go_on(task)
 
     def _take_over(self, task: Task, models: Sequence[Tensors]) -> None:
-        """The first of `models`, or, where one may be poisoned, what most of the first few agree on."""
+        """The first of `models`, or, where models may be poisoned, the one nearest to most of the first few."""
         asked = models[: MOST_ASKED if self._rules.clips else 1]
         wholes = [encode_whole(one, self._plan.codec, seed=task.seed) for one in asked]
         self._world.ledger.count("meetings", sum(map(len, wholes)))
@@ -202,7 +202,7 @@ class Gossip:
             self._go_on(task)
 
     def _wait(self, task: Task) -> None:
-        """For the next meeting for which the device is drawn; after the last it goes home."""
+        """Wait for the next meeting for which the device is drawn; after the last, send the update."""
         rules, name = self._rules, task.device.name
         assert rules.turn_s is not None, "few devices meet each time"
         mine = (number for number in range(task.number, rules.in_all) if name in self._drawn_for(number, task.round))
@@ -223,16 +223,16 @@ class Gossip:
         self._look(task)
 
     def _look(self, task: Task) -> None:
-        """Whether the device's turn has come, by what the others say; if not, it looks again when one says more."""
+        """Check whether the device's turn has come, from the others' positions; if not, check again at a change."""
         clock, turn = self._world.clock, task.turn
         if turn is None or task.round not in self._asked:
             return
         heard = -1
         while heard < turn.at < turn.until:
             heard = turn.at
-            for name in turn.asked:
+            for name in turn.members_to_ask:
                 number, _ = self._furthest.get((task.round, name), (-1, None))
-                turn.hear(name, number, clock.now_s)
+                turn.record_position(name, number, clock.now_s)
         closes_s = task.deadline_s - self._world.speed.latency_s
         has_come = turn.has_come(clock.now_s)
         if has_come or clock.now_s >= closes_s:
@@ -244,7 +244,7 @@ class Gossip:
             clock.at(looks_at_s, lambda: self._look(task))
 
     def _hop(self, task: Task, turn: Turn) -> None:
-        """A model of those who were at the meetings before, the last ones first, is taken over."""
+        """Take over a model of devices at the earlier meetings, the latest first."""
         drawn = dict.fromkeys(
             name
             for number in range(turn.at - 1, task.number - 1, -1)
@@ -255,7 +255,7 @@ class Gossip:
         self._take_over(task, [difference for at, difference in found if at > task.number])
         task.number = turn.at
         if turn.at > turn.until:
-            self._go_on(task)  # the others are beyond its meeting
+            self._go_on(task)  # the others are past its meeting
         else:
             self._stand_at(task)
             self._begin_part(task)

@@ -1,4 +1,4 @@
-"""Help between virtual devices: Cartel as agents and platform do it, on the simulated clock.
+"""Help between virtual devices: Cartel as in agents and platform, on the simulated clock.
 
 Daga et al. 2019, doi 10.1145/3357223.3362708.
 """
@@ -25,7 +25,7 @@ from coterie_learning.neighbours import Match, Neighbour, NeighbourIndex, Wanted
 from coterie_learning.noise import SECRET_BYTES
 from coterie_learning.plan import Plan
 from coterie_learning.profile import Counts
-from coterie_learning.unmatched import nobody_qualifies
+from coterie_learning.unmatched import no_helper_reason
 from coterie_learning.watch import DriftWatch, Request, begin_watch
 from coterie_wire.bundle import BlobRef
 from coterie_wire.conditions import Reason
@@ -50,7 +50,7 @@ FEDERATION = "simulation"
 
 @dataclass
 class _Request:
-    """One help request while it goes on."""
+    """An open help request."""
 
     device: Device
     classes: tuple[int, ...]
@@ -66,7 +66,7 @@ class _Request:
 
 
 class Helping:
-    """The metadata service, and what devices do for each other through it."""
+    """The metadata service, and the help between devices through it."""
 
     def __init__(self, world: World, plan: Plan, rules: HelpRules) -> None:
         self.outcomes: list[HelpOutcome] = []
@@ -91,7 +91,7 @@ class Helping:
             request = watch.request(rules, self._noise_key("request", device))
             if request.classes:
                 self._ask(device, request)
-            watch = watch.asked()
+            watch = watch.after_request()
         self._watches[device.number] = watch
 
     def _noise_key(self, what: str, device: Device) -> bytes:
@@ -115,7 +115,7 @@ class Helping:
         self._later(self._world.upload_s(device, size_bytes), lambda: self._match(request))
 
     def _match(self, request: _Request) -> None:
-        """Ask the best neighbour that was not tried yet; one that takes longer than the limit is given up."""
+        """Ask the best neighbour that was not tried yet; a request that exceeds the time limit is given up."""
         rules, wanted = self._rules, Wanted(request.recent, request.classes)
         exclude = (request.device.name, *request.tried)
         if len(request.tried) < rules.neighbours_tried:
@@ -125,7 +125,7 @@ class Helping:
                 self._serve(request, found[0], self._devices[found[0].device])
                 return
         unfit = self._index.unfit(wanted, rules, exclude=exclude)
-        reason = nobody_qualifies(unfit, request.classes, tried=len(request.tried))
+        reason = no_helper_reason(unfit, request.classes, tried=len(request.tried))
         self._say("requests", HelpNews(request.name, "unmatched", reason))
         self._end(request, "unmatched", reason=reason)
 
@@ -223,5 +223,5 @@ class Helping:
 
 
 def _profile(counts: Counts, device: Device, *, drifting: bool) -> Profile:
-    """The profile that an agent sends whose owner withholds nothing."""
+    """The profile sent by an agent whose owner withholds nothing."""
     return share_profile(found_in(counts), "counts", batch=len(device.samples), drifting=drifting, willing=True)

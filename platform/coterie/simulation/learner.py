@@ -1,4 +1,4 @@
-"""The model of a virtual device as an immutable value, so that before and after can be compared and undone."""
+"""The model of a virtual device as an immutable value, so that changes can be compared and undone."""
 
 from typing import NamedTuple, Protocol, Self
 
@@ -31,11 +31,11 @@ class Learner(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """What the whole model takes when it is sent."""
+        """Size of the whole model when sent."""
 
     @property
     def batch_size(self) -> int | None:
-        """Samples that it learns at a time between rounds; None: as many as there are."""
+        """Samples in a batch of training between rounds; None: all that there are."""
 
     def predict(self, inputs: Inputs) -> Float32:
         """Probabilities [n, classes]."""
@@ -47,10 +47,10 @@ class Learner(Protocol):
         """
 
     def portion(self, terms: TransferTerms) -> bytes:
-        """What a helper sends: the part of its model that serves `terms.classes`, as it travels."""
+        """The payload of a helper: the encoded part of its model for `terms.classes`."""
 
     def with_portion(self, payload: bytes, terms: TransferTerms, window: Dataset) -> Self:
-        """The model with what a helper sent; `window` holds the target's newest samples.
+        """The model with a helper's portion; `window` are the target's newest samples.
 
-        Raises WireError for a payload that is not what `terms` announce.
+        Raises WireError for a payload that violates `terms`.
         """

@@ -1,4 +1,4 @@
-"""What a simulation uses of its devices: bytes and messages by kind of content, and seconds of training."""
+"""Resource use of a simulation's devices: bytes and messages by kind of content, and seconds of training."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -23,22 +23,22 @@ updates uploaded; what help between devices takes, and what those that meet send
 
 
 class Used(msgspec.Struct, frozen=True):
-    """All that was used, by all devices together."""
+    """Resource use of all devices together."""
 
     bytes_by_kind: Mapping[str, int] = {}
     messages_by_kind: Mapping[str, int] = {}
     trained_s: float = 0.0
-    """Seconds that devices computed to train."""
+    """Seconds of training on devices."""
 
 
 NOTHING = Used()
 
 
 class Ledger:
-    """Counts what is sent, encoded as it travels, and how long devices compute."""
+    """Counts what is sent, in encoded bytes, and how long devices compute."""
 
     def __init__(self, begun: Used = NOTHING) -> None:
-        """Counts go on from those `begun`."""
+        """Counts continue from `begun`."""
         self._bytes, self._messages = dict(begun.bytes_by_kind), dict(begun.messages_by_kind)
         self._trained_s = begun.trained_s
 
@@ -48,9 +48,9 @@ class Ledger:
         self._messages[what] = self._messages.get(what, 0) + messages
 
     def train(self, seconds: float) -> None:
-        """Count seconds that a device computes to train."""
+        """Count seconds of training on a device."""
         self._trained_s += seconds
 
     def used(self) -> Used:
-        """So far; kinds in the order of their names."""
+        """The counts so far; kinds in the order of their names."""
         return Used(dict(sorted(self._bytes.items())), dict(sorted(self._messages.items())), self._trained_s)

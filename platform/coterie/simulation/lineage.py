@@ -1,4 +1,4 @@
-"""The versions of one lineage, each made of updates by the product's own merge."""
+"""The versions of one lineage, each made from updates by the same merge code as on the platform."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Tensors, encode_tensors
 
 SENT = "sum"
-"""What sums that are sent are called."""
+"""The name of sums that are sent."""
 
 
 class ArrivedUpdate(NamedTuple):
@@ -62,43 +62,43 @@ class ArrivedUpdate(NamedTuple):
     seed: int = 0
     """Of the training."""
     discount: int = FULL_WEIGHT
-    """What it weighs, as `Pace.discount` has it; at least 1."""
+    """Its weight, from `Pace.discount`; at least 1."""
     devices: int = 1
-    """Of which it is the mean, where updates are summed under masks."""
+    """Number of devices of which it is the mean, where updates are summed under masks."""
 
 
 class Merged(NamedTuple):
-    """What became of updates."""
+    """The result of a merge."""
 
     counted: Sequence[int] = ()
-    """The places of those whose sum was formed."""
+    """The places of the updates that were merged."""
     is_version: bool = False
     """Whether it became a version."""
 
 
 class LineageState(NamedTuple):
-    """A version, and what the platform keeps beside it."""
+    """A version, and the platform's state for it."""
 
     parameters: Tensors
     """With its running statistics, where it has some."""
     number: int = 0
-    """Each is one more than that of the version before."""
+    """One more than the number of the previous version."""
     state: ServerState | None = None
     residual: Tensors = MappingProxyType({})
-    """What the version lacks of what was merged, where it travels as a difference."""
+    """The encoding error of the version, where it is sent as a difference."""
     difference_bytes: int | None = None
-    """What a device downloads that holds the version before; None: the version travels whole."""
+    """Size of the download for a device with the previous version; None: the version is sent in full."""
     bound: float | None = None
-    """L2 norm, over all parts, that updates of the version are held to; None: they are not."""
+    """L2 norm, over all parts, to which updates of the version are clipped; None: they are not."""
     ordinary: float = 0.0
-    """What `ordinary_norm` found of the updates of all versions so far."""
+    """`ordinary_norm` of the updates of all versions so far."""
 
 
 class Lineage:
-    """Makes the next version of updates."""
+    """Makes versions from updates."""
 
     def __init__(self, plan: Plan, model: ModelSpec, parameters: Tensors, *, fleet: int, seed: int) -> None:
-        """`parameters` are those of the first version; `fleet` is how many devices there are; `seed` is of noise."""
+        """`parameters` are those of the first version; `fleet` is the number of devices; `seed` is for noise."""
         self._plan, self._fleet, self._down = plan, fleet, plan.down.codec()
         self._contents = Contents(model, plan.codec, plan.local)
         self._secret = random_bytes(SECRET_BYTES, seed, "noise")
@@ -108,13 +108,13 @@ class Lineage:
 
     @property
     def privacy(self) -> Privacy:
-        """The plan's kind, with the norm that goes with the version where it follows updates."""
+        """The plan's privacy kind, with the version's bound where that adapts to updates."""
         kind, bound = self._plan.privacy, self.newest.bound
         return kind if bound is None else kind.bounded_by(bound)
 
     @property
     def sent_state(self) -> Mapping[str, Tensors]:
-        """What devices get of the server state, by what it is."""
+        """The part of the server state that devices receive, by kind of tensor."""
         state = self.newest.state
         return {} if state is None or not self._plan.merge.sends else state.tensors
 
@@ -124,7 +124,7 @@ class Lineage:
         return {spec.name: self.newest.parameters[spec.name] for spec in gathered(self._contents.model)}
 
     def weights(self, cohort: Sequence[UpdateFigures], discounts: Sequence[int]) -> Sequence[Weight]:
-        """What updates of these figures weigh in `merge_sums`; 0: the update is left out, as one without samples is."""
+        """The weights in `merge_sums` of updates with these figures; 0: left out, like updates without samples."""
         places = [place for place, one in enumerate(cohort) if one.samples]
         found = weights_of_figures(self._plan.merge, [cohort[place] for place in places], self.newest.ordinary)
         counting = [(place, weight) for place, weight in zip(places, found, strict=True) if weight]
@@ -135,9 +135,9 @@ class Lineage:
         return weights
 
     def merge_sums(self, sums: Sums, weights: Sequence[Weight], norms: Sequence[float]) -> bool:
-        """The next version, of the `sums` of updates of these `weights` and `norms`; whether there is one.
+        """Make the next version from the `sums` of updates with these `weights` and `norms`; False: there is none.
 
-        The model gathers no running statistics: of these there are no such sums.
+        The model must not have running statistics, for which there are no such sums.
         """
         counted = [one for one in weights if one.weight]
         if not counted or self._plan.merge.too_few(len(counted)) is not None:
@@ -148,7 +148,7 @@ class Lineage:
         return self._fold((), [arrived], share=1.0, release=None, ordinary=ordinary)
 
     def root(self, train_step: bytes, samples: Dataset) -> Callable[[], AbstractContextManager[UpdateFile]] | None:
-        """What the platform learns from the newest version and `samples` of its own; None: the merge wants none."""
+        """The platform's own update of the newest version, from its `samples`; None: the merge needs none."""
         merge, begun = self._plan.merge, self.newest.parameters
         if not merge.compares_with_root:
             return None
@@ -159,7 +159,7 @@ class Lineage:
     def merge(
         self, updates: Sequence[ArrivedUpdate], root: Callable[[], AbstractContextManager[UpdateFile]] | None = None
     ) -> Merged:
-        """The next version, of single updates; `root` is the platform's own, for a merge that compares with it."""
+        """Make the next version from single updates; `root` is the platform's own, for merges that compare with it."""
         merge, model, parts = self._plan.merge, self._contents.model, self._contents.local.parts
         masking, bound = self._plan.privacy.masking(), self.newest.bound
         if masking is not None and updates:
@@ -218,7 +218,7 @@ class Lineage:
         ordinary: float,
         statistics: Tensors = MappingProxyType({}),
     ) -> bool:
-        """The next version; False where it is not finite, and none. `ordinary` is that of `LineageState`."""
+        """Make the next version; False where it is not finite and discarded. `ordinary` is that of `LineageState`."""
         local, model, before = self._contents.local, self._contents.model, self.newest
         folded = fold_in_memory(
             self._plan.merge,
@@ -246,7 +246,7 @@ class Lineage:
         return True
 
     def _summed(self, updates: Sequence[ArrivedUpdate], masking: Masking) -> ArrivedUpdate:
-        """The mean of the updates: masks would leave the same sum, bit for bit."""
+        """The mean of the updates, bit for bit as with masks."""
         contents = self._contents
         base = self._statistics
         what = SummedContents(contents.model, contents.local, masking, members=len(updates), seed=self.newest.number)
@@ -260,7 +260,7 @@ class Lineage:
         return ArrivedUpdate(summed.payload, summed.samples, (), devices=summed.devices)
 
     def _relayed(self, counted: Sequence[CountedUpdate]) -> tuple[Sequence[CountedUpdate], Sequence[PartialSum]]:
-        """What reaches the cloud update by update, and what as partial aggregates of neighbours, each a file."""
+        """The updates that reach the cloud individually, and those as partial aggregates of neighbours, each a file."""
         topology = self._plan.topology
         fan_in = topology.fan_in()
         if fan_in is None:
@@ -283,7 +283,7 @@ class Lineage:
         return (), partials
 
     def _arrived(self, sums: Sums, weights: Sequence[int]) -> PartialSum:
-        """A partial aggregate as it arrives: a file."""
+        """A partial aggregate as received: a file."""
         expected = sum_specs(self._contents.model, self._contents.local)
         return PartialSum(PartialFile(InMemory(encode_sums(sums, of=SENT)), expected=expected, of=SENT), weights)
 

@@ -1,4 +1,4 @@
-"""Devices that train by themselves on new samples, whenever their conditions allow it."""
+"""Local training of devices on new samples, when their conditions allow it."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,9 +12,9 @@ from coterie_learning.client.whole_batches import whole_batches
 
 
 class LocalTraining:
-    """Each device alone, on whole batches; what comes while it trains waits for its next training.
+    """Each device trains alone, on whole batches; samples that arrive meanwhile wait for its next training.
 
-    Where it `spares_newest`, the newest batch is kept to judge versions on.
+    Where it `spares_newest`, the newest batch is held out to evaluate versions on.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class LocalTraining:
         world.clock.at(device.day.done_at(now_s, work_s), lambda: self._finish(device, data, batches, seed))
 
     def _new(self, device: Device) -> list[Sequence[int]]:
-        """By their numbers, in batches, the samples that the device has not trained on and need not keep."""
+        """The numbers, in batches, of the samples that the device has not trained on and need not hold out."""
         new = device.since(device.trained)
         numbers = untrained(numbers_of(new[: len(new) - self._spares_newest]), device.trained)
         return list(whole_batches(numbers, device.learner.batch_size or max(1, len(numbers))))
@@ -69,7 +69,7 @@ class LocalTraining:
 
 
 def _samples(device: Device, first: int, last: int) -> Dataset:
-    """Those numbered `first` to `last`, which the device keeps."""
+    """The stored samples numbered `first` to `last`."""
     kept = device.since(first - 1)
     start = kept[0].first
     return joined([arrived.batch for arrived in kept]).take(slice(first - start, last - start + 1))

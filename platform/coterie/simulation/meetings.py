@@ -1,4 +1,4 @@
-"""Meetings of virtual devices: the same code as on agents, with nothing between them that could fail."""
+"""Meetings of virtual devices: the same code as on agents, without a network that could fail."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,29 +12,29 @@ from coterie_wire.tensors import Tensors
 
 
 class Guest(NamedTuple):
-    """A device that comes to a meeting."""
+    """A device at a meeting."""
 
     difference: Tensors
-    """Of its parameters from those of the version."""
+    """Difference of its parameters from the version's."""
     weight: int
     seed: int
 
 
 class Met(NamedTuple):
-    """What a meeting came to."""
+    """The result of a meeting."""
 
     difference: Mapping[str, Tensors]
-    """By device, what it goes on with."""
+    """The new difference by device."""
     sent_bytes: Mapping[str, int]
-    """By device."""
+    """Bytes sent by device."""
     far: Sequence[str] = ()
-    """Devices whose models lay far off, once for each that says so."""
+    """Devices with outlier models, once for each member that reports them."""
 
 
 def hold_meeting(
     guests: Mapping[str, Guest], *, specs: tuple[TensorSpec, ...], codec: Codec, meeting: int, clips: bool
 ) -> Met:
-    """Those of one group who have come mix what they have learned. Raises WireError ``update.*``."""
+    """Average the models of the group members present. Raises WireError ``update.*``."""
     kind = ClippedMeeting if clips else Meeting
     parts = {
         name: kind(
@@ -51,19 +51,19 @@ def hold_meeting(
     sent = dict.fromkeys(parts, 0)
     for part in parts.values():
         for other in guests:
-            part.greet(other)
-        part.fix()
+            part.mark_present(other)
+        part.fix_members()
     for name, part in parts.items():
         for other in part.others:
             payload = part.share_for(other)
             sent[name] += len(payload)
-            parts[other].hear(name, part.weight, payload)
+            parts[other].add_share(name, part.weight, payload)
     for name, part in parts.items():
         average = part.average()
         if average is None:  # each mixes by itself
             continue
         for other in part.others:
             sent[name] += len(average)
-            parts[other].learn(name, average)
+            parts[other].add_average(name, average)
     ended = {name: part.end() for name, part in parts.items()}
     return Met(ended, sent, [far for part in parts.values() for far in part.far])

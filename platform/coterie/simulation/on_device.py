@@ -1,4 +1,4 @@
-"""A virtual device trains and encodes as an agent does: the agent's own runner, on samples in memory."""
+"""Training and encoding on a virtual device with the agent's own runner, on samples in memory."""
 
 import math
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from coterie_agent.training.batches import make_batch
 from coterie_agent.training.predictor import Predictor
 from coterie_agent.training.trainer import open_steps, train_graph
 from coterie_learning.client.optimisation import OpenSteps
-from coterie_learning.client.teacher_probabilities import stored_probabilities, taught
+from coterie_learning.client.teacher_probabilities import stored_probabilities, teacher_targets
 from coterie_learning.client.training import Learn, Training
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.tensors import Float32, Tensors, encode_tensors
 
 
 class Graphs(NamedTuple):
-    """What all devices of one model share."""
+    """The graphs that all devices of one model share."""
 
     spec: ModelSpec
     open_steps: OpenSteps
@@ -40,16 +40,16 @@ class Graphs(NamedTuple):
         return cls(spec, steps, open_session(predict), train_step, predict, frozen)
 
     def outputs(self, parameters: Tensors, dataset: Dataset) -> Float32:
-        """What the model gives for the samples of `dataset`, [n, ...]."""
+        """The model's outputs for the samples of `dataset`, [n, ...]."""
         return predict_logits(self.predict, parameters, dataset, self.frozen)
 
     def predictor(self, parameters: Tensors) -> Predictor:
-        """As an agent has it."""
+        """The agent's predictor with these parameters."""
         return Predictor(self.predict_graph, self.spec, parameters, self.frozen, threads=1)
 
     @property
     def size_bytes(self) -> int:
-        """Of both graphs and what is frozen, which a device downloads once."""
+        """Size of both graphs and the frozen tensors, which a device downloads once."""
         frozen = len(encode_tensors(self.frozen)) if self.frozen else 0
         return len(self.train_step) + len(self.predict_graph) + frozen
 
@@ -84,7 +84,7 @@ def _split(rows: NDArray[np.generic]) -> list[bytes]:
 
 
 class Taught:
-    """A teacher's probabilities for some samples, as an agent keeps them."""
+    """A teacher's probabilities for some samples, as stored by an agent."""
 
     def __init__(self, probabilities: Float32, numbers: Sequence[int]) -> None:
         """`probabilities` [samples, classes] of the samples `numbers`, in their order."""
@@ -92,7 +92,7 @@ class Taught:
 
     def __call__(self, ids: Sequence[int], classes: Sequence[int]) -> Float32:
         """The probabilities for a device that has `classes`, or all."""
-        return taught(np.stack([self._stored[number] for number in ids]), classes)
+        return teacher_targets(np.stack([self._stored[number] for number in ids]), classes)
 
 
 def run_training(
@@ -103,15 +103,15 @@ def run_training(
     teacher: Taught | None = None,
     steps_allowed: int | None = None,
 ) -> Tensors:
-    """What `training` gives after `steps_allowed` steps at most.
+    """Run `training` for at most `steps_allowed` steps, and return its result.
 
     Raises Diverged, or WireError ``plan.does_not_fit``.
     """
     predictor: Predictor | None = None
-    while (wanted := training.wanted()) is not None:
+    while (wanted := training.next_task()) is not None:
         if isinstance(wanted, Learn):
             if training.steps_done == steps_allowed:
-                training.enough()
+                training.end_early()
                 continue
             batch = make_batch(rows.load(wanted.ids), graphs.spec, size=graphs.spec.batch_size)
             training.learn(batch, None if teacher is None else teacher(wanted.ids, training.classes))

@@ -1,4 +1,4 @@
-"""The result of a simulation, as it is written to JSON."""
+"""The result of a simulation, as written to JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""A virtual device's part in rounds: what an agent keeps in its store, and the round that stands on it."""
+"""A virtual device's part in rounds: the state that an agent stores, and the round that uses it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,16 +20,16 @@ from coterie_wire.tensors import Tensors
 
 
 class Participation(NamedTuple):
-    """What a device did in a round."""
+    """The result of a device's part in a round."""
 
     payload: bytes
     trained: Tensors
-    """The tensors of a version after its training, for a device that goes on with them."""
+    """The tensors of a version after training, for devices that continue from them."""
     samples: int
     classes: tuple[int, ...]
     """Those whose rows the update holds, where the plan customises the output layer."""
     states: States = MappingProxyType({})
-    """What the device remembers once the update is accepted."""
+    """The device states once the update is accepted."""
 
 
 class ReadUpdate(NamedTuple):
@@ -56,13 +56,13 @@ class Participant:
 
     plan: DevicePlan
     portions: list[KeptPortion]
-    """Portions kept since its last accepted update, oldest first; others add to it."""
+    """Portions stored since its last accepted update, oldest first; other code adds to it."""
     states: States = field(default_factory=dict)
     _begun_with: int = 0
     _spooled: States = field(default_factory=dict)
 
     def accept(self) -> None:
-        """An assignment begins: portions kept from now on belong to the next."""
+        """Start an assignment: portions stored from now on belong to the next."""
         self._begun_with = len(self.portions)
 
     def take_part(
@@ -100,7 +100,7 @@ class Participant:
     def train_part(
         self, graphs: Graphs, begun: Tensors, rows: Rows, *, seen: Sequence[int], seed: int, round_number: int
     ) -> tuple[Tensors, int]:
-        """A training before a meeting, from `begun`: the parameters, and how many steps it took.
+        """Train before a meeting, from `begun`; returns the parameters and the number of steps.
 
         Raises Diverged, or WireError ``plan.*``.
         """
@@ -141,6 +141,6 @@ class Participant:
         return Participation(update.payload, trained, samples, ())
 
     def accepted(self) -> None:
-        """The update counts: its states replace those before, and its portions have reached the federation."""
+        """The update was accepted: its states replace the previous ones, its portions have reached the federation."""
         self.states = self._spooled
         del self.portions[: self._begun_with]

@@ -1,4 +1,4 @@
-"""Virtual devices that train a personal model beside the version, as agents do between rounds."""
+"""Training of personal models on virtual devices beside the version, as agents do between rounds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,16 +25,16 @@ from coterie_learning.personal import PersonalRules
 from coterie_wire.tensors import Tensors
 
 LOOK_S = 60.0
-"""A device with an assignment in hand looks so often whether it is done."""
+"""Seconds between checks whether a device's assignment is done."""
 IsBusy = Callable[[Device], bool]
 
 
 class Answering(NamedTuple):
-    """What answers after a training."""
+    """The model used for predictions after a training."""
 
     choice: Choice
     parameters: Tensors | None
-    """None: the version answers."""
+    """None: the version is used."""
 
 
 def train_personal_model(given: GivenPersonal, graphs: Graphs, rows: Rows, *, held: Tensors) -> Answering:
@@ -55,7 +55,7 @@ def train_personal_model(given: GivenPersonal, graphs: Graphs, rows: Rows, *, he
 
 
 def goes_on_answering(graphs: Graphs, rows: Rows, *, own: Tensors, version: Tensors) -> bool:
-    """Whether a personal model answers beside a version that has come, until it is trained; `rows` are the device's."""
+    """Whether a personal model is still used beside a new version until the next training; `rows` are the device's."""
     parts = parts_of(rows.ids)
     if parts.train is parts.held_out:
         return True
@@ -73,12 +73,12 @@ def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequen
 
 @dataclass
 class _State:
-    """One device's models, and the training that it is in."""
+    """One device's models and current training."""
 
     held: NeuralLearner
-    """The version that it has downloaded last."""
+    """The last version that it downloaded."""
     is_personal: bool = False
-    """Whether a model of its own answers."""
+    """Whether its personal model is used."""
     trained_from: NeuralLearner | None = None
     trained_up_to: int | None = None
     """The newest sample at its latest training."""
@@ -86,14 +86,14 @@ class _State:
 
 
 class PersonalTraining:
-    """A training that was begun is finished even if a newer version comes meanwhile, and compared with that one."""
+    """Personal training; one in progress is finished even if a newer version arrives, and compared with it."""
 
     def __init__(self, world: World, rules: PersonalRules, is_busy: IsBusy) -> None:
         self._world, self._rules, self._is_busy = world, rules, is_busy
         self._states: dict[int, _State] = {}
 
     def receive(self, device: Device, version: NeuralLearner) -> None:
-        """A version has come; it answers where it does better than the personal model."""
+        """Receive a version; it is used where it does better than the personal model."""
         state = self._states.setdefault(device.number, _State(version))
         state.held = version
         state.is_personal = state.is_personal and self._still_answers(device, version)
@@ -102,7 +102,7 @@ class PersonalTraining:
         self._plan(device, state)
 
     def on_batch(self, device: Device) -> None:
-        """New samples have come."""
+        """Receive new samples."""
         state = self._states.get(device.number)
         if state is not None:
             self._plan(device, state)

@@ -1,4 +1,4 @@
-"""Baselines that upload samples: a model learns from all of them, and is sent to every device or answers for it."""
+"""Baselines that upload samples: a model learns from all of them, and is sent to every device or predicts for it."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,7 +29,7 @@ def train_on(former: Learner, new: Dataset, seed: int) -> Learner:
 
 
 class Retraining:
-    """Trains the cloud model anew on all samples."""
+    """Retrains the cloud model on all samples."""
 
     def __init__(self, model: "CloudModel", data: Dataset, local: Local) -> None:
         self._model, self._local = model, local
@@ -62,7 +62,7 @@ class Pooling:
             world.ledger.count("answers", len(encode_tensors({"y": predicted})))
         world.ledger.count("raw", len(encode_tensors({**batch.inputs, "y": batch.labels})))
         if not self._new:
-            # Batches that come at one moment are learned from together, once the slowest has arrived.
+            # Batches that arrive at the same time are trained on together, once the slowest has been uploaded.
             world.clock.at(max(world.clock.now_s + world.drawn.tick_s / 2, self._next_s), self._train)
         self._new.append(batch)
 

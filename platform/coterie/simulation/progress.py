@@ -1,4 +1,4 @@
-"""The progress of a simulation, and lines that report it where there is no terminal."""
+"""The progress of a simulation, and log lines that report it without a terminal."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TextIO
@@ -6,20 +6,20 @@ from typing import NamedTuple, TextIO
 from coterie.simulation.clock import in_words
 
 QUIET_S = 10.0
-"""Between two lines."""
+"""Seconds between two lines."""
 LONG_S = 600.0
-"""After this it is said how to make a simulation shorter."""
+"""Seconds after which a hint on shorter simulations is printed."""
 
 
 class SimulationProgress(NamedTuple):
-    """How far a simulation is."""
+    """The progress of a simulation."""
 
     share: float
-    """Of the whole that is done, from 0 to 1."""
+    """Share done, from 0 to 1."""
     rounds: int
     """Rounds that have ended."""
     rounds_wanted: int | None = None
-    """After which no more are held; None: as many as there is simulated time for."""
+    """Number of rounds to hold; None: as many as there is simulated time for."""
 
 
 Report = Callable[[SimulationProgress], None]
@@ -30,7 +30,7 @@ def unreported(_: SimulationProgress) -> None:
 
 
 class Lines:
-    """Writes a line every ten seconds, and none where a simulation is quicker than that."""
+    """Writes a line every ten seconds; none for simulations shorter than that."""
 
     def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], shorter: str = "") -> None:
         """`clock` tells seconds of real time; `shorter` is what to do about a simulation that takes long."""
@@ -55,7 +55,7 @@ class Lines:
         self._stream.flush()
 
     def _left_s(self, progress: SimulationProgress, took_s: float) -> float | None:
-        """By simulated time and by the rounds that are wanted, whichever ends first; None: neither has moved."""
+        """Seconds left, by simulated time or by rounds, whichever ends first; None: no progress yet."""
         ways = [(1 - progress.share, progress.share - self._from.share)]
         if progress.rounds_wanted is not None:
             ways.append((progress.rounds_wanted - progress.rounds, progress.rounds - self._from.rounds))

@@ -1,4 +1,4 @@
-"""Batches that a device takes to be as accurate again as before a change of its data."""
+"""Batches that a device takes to recover its accuracy after a change of its data."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from coterie.simulation.outcome import Recovery
 from coterie.simulation.world import World
 
 BATCHES = 3
-"""Over which an error is averaged."""
+"""Batches over which an error is averaged."""
 BEFORE = 10
-"""Batches before the change that say how good the device was."""
+"""Batches before the change that give the reference error."""
 TOLERANCE = 0.05
 GOOD = 0.10
-"""An error that is good enough whatever it was before."""
+"""An error that counts as recovered whatever it was before."""
 ROUNDING = 1e-9
-"""A tenth is not worse than a tenth."""
+"""Tolerance for rounding of means."""
 
 
 def batches_to_recover(errors: Sequence[float], *, shift: int, until: int) -> int | None:
@@ -31,7 +31,7 @@ def batches_to_recover(errors: Sequence[float], *, shift: int, until: int) -> in
 
 
 def recoveries(world: World) -> tuple[Recovery, ...]:
-    """Of every change of a device's data; batches without samples are none."""
+    """The recovery from every change of a device's data; empty batches do not count."""
     ticks = len(world.drawn.batches[0])
     found = []
     for shift in world.drawn.shifts:

@@ -34,7 +34,7 @@ from coterie_learning.selection import DeviceFacts
 from coterie_wire.tensors import encode_tensors
 
 LOOK_S = 600.0
-"""Seconds between two looks for devices that have become ready."""
+"""Seconds between checks for ready devices."""
 
 
 @dataclass(eq=False)
@@ -49,20 +49,20 @@ class _Round:
 
 @dataclass(eq=False)
 class _Assignment:
-    """What a device works on."""
+    """A device's current assignment."""
 
     round: _Round
-    """The one that asked it."""
+    """The round that invited it."""
     base: Version
     is_over: bool = False
-    """Whether it was ended before its update came."""
+    """Whether it was ended before its update arrived."""
 
 
 class _Reported(NamedTuple):
-    """What a device's part in rounds has told, as the platform records it."""
+    """A device's reports from rounds, as recorded by the platform."""
 
     asked_in: int = 0
-    """The last round that asked it."""
+    """The last round that invited it."""
     loss: float | None = None
     samples: int = 0
     train_s: float | None = None
@@ -72,7 +72,7 @@ class Rounds:
     """Opens, advances and ends rounds, as the platform does."""
 
     def __init__(self, world: World, plan: Plan, cloud: Cloud, most: int | None = None) -> None:
-        """After `most` rounds no more are held, as in a federation that has held those it was to; None: no limit."""
+        """At most `most` rounds are held, like in a federation with a limit; None: no limit."""
         self._world, self._plan, self._cloud, self.most = world, plan, cloud, most
         self._round: _Round | None = None
         self._staleness_allowed = plan.pace.staleness_allowed()
@@ -99,7 +99,7 @@ class Rounds:
         self.outcomes: list[RoundOutcome] = []
 
     def is_busy(self, device: Device) -> bool:
-        """Whether `device` has an assignment in hand."""
+        """Whether `device` has an assignment."""
         return device.number in self._at_work
 
     @property
@@ -108,29 +108,29 @@ class Rounds:
         return self._cloud.version_for(None)
 
     def version_on(self, device: Device) -> Version | None:
-        """The one that `device` has downloaded last."""
+        """The last version that `device` downloaded."""
         return self._held.get(device.number)
 
     def asked_in(self, device: Device) -> int:
-        """The last round that asked `device`; 0: none has."""
+        """The last round that invited `device`; 0: none."""
         return self._reported.get(device.number, _Reported()).asked_in
 
     def begin(self) -> None:
         for device in self._world.devices:
             self._download(device)
-        # Before the first batch there is nothing to train on.
+        # There is nothing to train on before the first batch.
         starts_s = max(self._world.drawn.tick_s, self._world.begins_s)
         self._world.clock.at(starts_s, lambda: self._look(1))
 
     def on_batch(self, device: Device, batch: Dataset, predicted: NDArray[np.int64]) -> None:  # noqa: ARG002
-        """A device whose rounds do not train a model of its own from end to end follows the newest version."""
+        """Devices adopt the newest version, unless rounds train their personal models."""
         if self._follows and device.day.is_ready(self._world.clock.now_s):
             self._download(device)
         if self._personal is not None:
             self._personal.on_batch(device)
 
     def _download(self, device: Device) -> int:
-        """Bytes that it takes to hold the newest version."""
+        """Download the newest version; returns the bytes."""
         version, held = self._cloud.version_for(device), self.version_on(device)
         if version is held:
             return 0
@@ -149,9 +149,9 @@ class Rounds:
         return sum(sizes.values())
 
     def _adopt(self, device: Device, received: NeuralLearner) -> None:
-        """Go on from a version, unless the personal model does better on what it has not learned by more than noise.
+        """Continue from a version, unless the personal model beats it on unseen samples by more than noise.
 
-        Under plans that train a personal model beside the version, that training says which of them answers.
+        Under plans that train a personal model beside the version, that training chooses the model used.
         """
         if self._personal is not None:
             self._personal.receive(device, received)
@@ -185,7 +185,7 @@ class Rounds:
         self._invite(round_)
 
     def _carry_over(self, allowed: int) -> None:
-        """End assignments whose versions have grown too old, and take the updates that wait, one a device."""
+        """End assignments whose versions are too old, and take the waiting updates, one a device."""
         for number, assignment in list(self._at_work.items()):
             if self._staleness(self._world.devices[number], assignment.base) > allowed:
                 assignment.is_over = True
@@ -200,7 +200,7 @@ class Rounds:
         return self._cloud.version_for(device).number - base.number
 
     def _invite(self, round_: _Round) -> None:
-        """Ask as many devices as the pace wants, now and whenever others may have become ready."""
+        """Invite as many devices as the pace requires, now and when more become ready."""
         if round_ is self._round:
             self._world.clock.at(self._world.clock.now_s + LOOK_S, lambda: self._invite(round_))
             self._ask(round_)
@@ -275,7 +275,7 @@ class Rounds:
         world.clock.at(done_s, lambda: self._train(assignment, device, data, seen, allowed))
 
     def _steps_before_deadline(self, round_: _Round, device: Device, starts_s: float, step_s: float, steps: int) -> int:
-        """A device that would be late sends what it has: partial work."""
+        """The steps done by the deadline; a late device sends partial work."""
         begins_s = round_.opened_s if self._staleness_allowed is None else self._world.clock.now_s
         deadline_s = begins_s + self._plan.pace.deadline_after_s() - self._world.speed.latency_s
         return device.day.steps_before(deadline_s, starts_s=starts_s, step_s=step_s, wanted=steps)
@@ -319,7 +319,7 @@ class Rounds:
         self._send(assignment, device, data, part, seed)
 
     def _begin_gossip(self, assignment: _Assignment, device: Device, data: Sequence[Arrived]) -> None:
-        """The device meets others before it sends its update."""
+        """Start gossip, after which the device sends its update."""
         assert self._gossip is not None, "the plan has meetings"
         seed = self._world.training_seed(device)
 
@@ -347,7 +347,7 @@ class Rounds:
     def _send(
         self, assignment: _Assignment, device: Device, data: Sequence[Arrived], part: Participation, seed: int
     ) -> None:
-        """The device has trained; its update is on its way."""
+        """Send the update of a trained device."""
         world, local, base = self._world, self._plan.local, assignment.base
         learner = cast(NeuralLearner, device.learner)
         dataset = joined([arrived.batch for arrived in data])
@@ -363,18 +363,18 @@ class Rounds:
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
 
     def _sent_bytes(self, base: Version, part: Participation) -> int:
-        """Of the update, or of its vector where updates are summed under masks."""
+        """Size of the update, or of its vector where updates are summed under masks."""
         if self._plan.privacy.masking() is None:
             return len(part.payload)
         return sent_bytes(self._plan, base.learner.graphs.spec).usual
 
     def _release(self, assignment: _Assignment, device: Device) -> None:
-        """The device gives its assignment back."""
+        """Release the device's assignment."""
         del self._at_work[device.number]
         self._go_on(assignment)
 
     def _lose(self, assignment: _Assignment, device: Device) -> None:
-        """The device has been silent for so long that another is asked."""
+        """Drop a device after a long silence, so that another is invited."""
         if assignment.is_over:
             return
         del self._at_work[device.number]
@@ -389,7 +389,7 @@ class Rounds:
             return
         del self._at_work[delivery.device.number]
         if self._staleness_allowed is None and assignment.round is not self._round:
-            return  # the round has closed without it
+            return  # the round closed without it
         self._participants[delivery.device.number].accepted()
         self._remember(delivery)
         self._take(delivery)
@@ -408,7 +408,7 @@ class Rounds:
             )
 
     def _take(self, delivery: DeliveredUpdate) -> None:
-        """Into the round that is open, unless that is full or has an update of the device; then it waits."""
+        """Add the update to the open round; it waits where that is full or has an update of the device."""
         round_ = self._round
         taken = [] if round_ is None else round_.deliveries
         is_full = len(taken) >= self._plan.pace.updates_wanted()
@@ -418,7 +418,7 @@ class Rounds:
             taken.append(delivery)
 
     def _go_on(self, assignment: _Assignment) -> None:
-        """A device is free: close the round if nobody is left to wait for, or let another begin."""
+        """A device is free: close the round if it waits for no other, or start the next."""
         if self._round is None or (self._staleness_allowed is None and assignment.round is not self._round):
             return
         if self._staleness_allowed is None:
@@ -459,6 +459,6 @@ class Rounds:
 
 
 LEAST_PROBABILITY = 1e-7
-"""So that a loss is finite."""
+"""Keeps losses finite."""
 MIN_PAUSE_S = 1.0
 """Seconds that the platform takes to merge and plan; without them, time would not advance in a plan without pauses."""

@@ -1,4 +1,4 @@
-"""A scenario: what virtual devices see, what they learn with, how fast they are and when they may train."""
+"""A scenario: the data, models, speed and schedules of virtual devices."""
 
 import tomllib
 from collections.abc import Mapping
@@ -69,13 +69,13 @@ class Scenario(msgspec.Struct, frozen=True):
 
     title: str
     devices: int
-    """How many, where nobody says otherwise."""
+    """Default number of devices."""
     window: int
-    """Batches that a device keeps."""
+    """Batches that a device stores."""
     begins_s: float
-    """When the operator starts the federation, or the devices begin to train."""
+    """When the operator starts the federation, or devices start to train."""
     bootstrap: Bootstrap | None
-    """Where there is none, device models begin with random parameters, and there is no cloud model."""
+    """None: device models start with random parameters, and there is no cloud model."""
     stream: Stream
     learner: LearnerKind
     speed: Speed
@@ -107,7 +107,7 @@ def shipped_scenarios() -> Mapping[str, Path]:
 
 
 def read_scenario(name: str) -> Scenario:
-    """The scenario that is shipped under `name`, or the one in the file of that name.
+    """The scenario shipped under `name`, or the one in the file of that name.
 
     Raises UnknownScenario or MalformedFile.
     """

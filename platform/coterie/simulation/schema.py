@@ -29,5 +29,5 @@ def schema_text() -> str:
 
 
 def _anything(_type: type) -> dict[str, object]:
-    """The place of a kind or plan, whose schema is in another document."""
+    """Schema of a kind or plan, which is defined in another document."""
     return {"description": "see the kinds"}

@@ -25,7 +25,7 @@ NO_CLOUD_MODEL = "the scenario has no cloud model: no [bootstrap]"
 def simulate(
     contender: Contender, scenario: Scenario, *, devices: int, seed: int, report: Report, most_rounds: int | None = None
 ) -> SimulationOutcome:
-    """Run the scenario to its end; the same arguments give the same outcome. After `most_rounds` no more are held.
+    """Run the scenario to its end; the same arguments give the same outcome. At most `most_rounds` are held.
 
     Raises DoesNotFit or MissingPackage.
     """
@@ -47,9 +47,9 @@ def simulate(
 
 
 def check_plan_fits(plan: Plan, model: ModelSpec, *, teacher_problem: str | None, cloud_data: bool) -> None:
-    """Check what the platform checks of a federation's plan. Raises DoesNotFit, with the kind's own sentence.
+    """Check a plan as the platform does for a federation. Raises DoesNotFit, with the kind's own sentence.
 
-    `teacher_problem` says why there is no cloud model that could teach; None: there is one.
+    `teacher_problem` is why there is no cloud model that could teach; None: there is one.
     """
     resources = Resources(
         cloud_data=cloud_data,

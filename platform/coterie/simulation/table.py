@@ -41,7 +41,7 @@ def _rows(outcome: SimulationOutcome) -> Iterator[tuple[str, str]]:
 def change_rows(
     changes: Sequence[Recovery], help_: Sequence[HelpOutcome], splits: Sequence[SplitOutcome]
 ) -> Iterator[tuple[str, str]]:
-    """What became of changes of devices' data, of requests for help, and of groups."""
+    """Rows on changes of devices' data, requests for help, and groups."""
     recovered = [one.batches for one in changes if one.batches is not None]
     if changes:
         mean = f", {sum(recovered) / len(recovered):.1f} batches each" if recovered else ""
@@ -92,7 +92,7 @@ def _of_way(way: Way, devices: int) -> Mapping[str, str]:
 
 
 def shipped_table(contenders: Mapping[str, Path], scenarios: Mapping[str, Path]) -> Group:
-    """Names, and what each file says of itself: of a plan its paper and what it is for, and when it loses."""
+    """Names and the description in each file: of a plan its paper, its purpose, and when it loses."""
     return Group(_listing("plans", contenders), _listing("scenarios", scenarios))
 
 

@@ -1,4 +1,4 @@
-"""Four ways to learn on one scenario, as the field compares them: offloading, distributed, federated, collaborative."""
+"""Comparison of four approaches on one scenario: offloading, distributed, federated, collaborative."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from coterie_learning.plan import Document, Plan
 
 WayName = Literal["offloading", "distributed", "federated", "collaborative"]
 SMOOTHED = 5
-"""Batches over which the accuracy is averaged that must reach the target."""
+"""Batches over which the accuracy is averaged to compare it with the target."""
 NEAR_BEST = 0.95
-"""The target, where none is given: this share of the best way's accuracy."""
+"""The default target: this share of the best approach's accuracy."""
 
 
 class Way(msgspec.Struct, frozen=True):
-    """One way to learn, with what it reached and what it cost."""
+    """One approach, with its accuracy and its cost."""
 
     name: WayName
     plan: Document
@@ -38,7 +38,7 @@ class Way(msgspec.Struct, frozen=True):
     exposed_samples: int
     """Samples that left their device."""
     answers_offline: bool
-    """Whether a device that has no link still has a model to ask."""
+    """Whether devices can predict offline."""
 
 
 class WaysOutcome(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ USUAL = Costs()
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What is compared, beside the scenario."""
+    """Options of a comparison, beside the scenario."""
 
     plan: Plan
     """The federated way."""
@@ -135,7 +135,7 @@ def _way(
 
 
 def _reached_s(outcome: SimulationOutcome, target: float) -> float | None:
-    """When the mean over the last few batches that anybody met was first as good."""
+    """When the mean over the last few batches first reached the target."""
     met = [(tick, one) for tick, one in enumerate(outcome.accuracy_by_tick) if one is not None]
     for end in range(SMOOTHED, len(met) + 1):
         if sum(one for _, one in met[end - SMOOTHED : end]) / SMOOTHED >= target:

@@ -1,4 +1,4 @@
-"""The shared state of a simulation's parts: time, devices, data and the count of bytes."""
+"""The shared state of a simulation's components: time, devices, data and the count of bytes."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -20,9 +20,9 @@ class World:
     """One running simulation."""
 
     speed: Speed
-    """Of a device that is neither quick nor slow."""
+    """Speed of an average device."""
     begins_s: float
-    """When the operator starts the federation, or the devices begin to train."""
+    """When the operator starts the federation, or devices start to train."""
     drawn: Drawn
     devices: tuple[Device, ...]
     seed: int
@@ -34,16 +34,16 @@ class World:
         return derive_seed(self.seed, *path)
 
     def training_seed(self, device: Device) -> int:
-        """For the next training of `device`, in a round or between rounds."""
+        """Seed for the next training of `device`, in a round or between rounds."""
         device.trainings += 1
         return self.seed_of("training", device.number, device.trainings)
 
     def training_s(self, device: Device, samples: int) -> float:
-        """Seconds that `device` computes to train on so many samples, counted once for each pass."""
+        """Training time of `device` on so many samples, counted once for each epoch."""
         return samples * self.speed.sample_s * device.slowness
 
     def falls_silent(self, device: Device, round_: int) -> bool:
-        """Whether `device` never delivers what the round asks of it."""
+        """Whether `device` drops out of the round without notice."""
         share = device.link.lost
         return share > 0 and self.seed_of("lost", round_, device.number) / 2**53 < share
 

@@ -13,7 +13,7 @@ from coterie.transfer.neighbourhood import Neighbour, nearest, unfit
 from coterie.transfer.routes import initial_way
 from coterie.transfer.transitions import State, explain, step
 from coterie_learning.help import MatchRules
-from coterie_learning.unmatched import nobody_qualifies
+from coterie_learning.unmatched import no_helper_reason
 from coterie_wire.conditions import NETWORK_CODES, Reason
 
 LOOKED_AT = 64
@@ -41,7 +41,7 @@ def find_helper(request: HelpRequest, *, now: datetime) -> None:
 
 def _why_no_helper(request: HelpRequest, tried: Sequence[UUID]) -> Reason:
     found = unfit(request, exclude=(request.device_id, *tried))
-    return nobody_qualifies(found, request.classes, tried=len(tried))
+    return no_helper_reason(found, request.classes, tried=len(tried))
 
 
 def _present(neighbours: Sequence[Neighbour], now: datetime) -> list[Neighbour]:

@@ -12,7 +12,7 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.cohort import admit
 from coterie_learning.fold import Aggregation, CountedUpdate, fold_in_memory
 from coterie_learning.plan import MERGE
-from coterie_learning.tally import standing_out, tally
+from coterie_learning.tally import outliers, tally
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from tests.benchmarks.robust.attacks import ATTACKS, Attack, attacked
 from tests.benchmarks.robust.fleet import World, accuracy, first_model, make_world, taken, triggered, updates_of
@@ -120,7 +120,7 @@ def run(arm: Arm, seed: int) -> Found:
         ]
         counts = [place for place, weight in zip(kept, found.weights, strict=True) if weight]
         out[[place for place in range(len(said)) if place not in counts]] += 1
-        named[[kept[place] for place in standing_out(found.ballots)]] += 1
+        named[[kept[place] for place in outliers(found.ballots)]] += 1
         if counted:  # else production abandons the round
             model = fold_in_memory(merge, specs, counted, model, None, Aggregation(share=found.share)).parameters
     others = taken(world.test, np.flatnonzero(world.test.labels != 0))

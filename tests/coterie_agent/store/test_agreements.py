@@ -13,7 +13,7 @@ from coterie_agent.home import Home
 from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.database import _AGREEMENTS, _SCHEMAS
 from coterie_agent.store.opened import Store, open_store
-from coterie_learning.consent import SCOPES, WORDS, taken_back
+from coterie_learning.consent import SCOPES, WORDS, withdrawn_parts
 from coterie_wire.messages import Enrolled
 from tests.coterie_agent.store.older import make_older
 
@@ -138,7 +138,7 @@ def test_who_takes_readable_updates_back_is_in_no_plan_that_reads_them_and_in_ot
     store.agreements.agree(("readable",), how="terminal", read="All of it.")
     consent = Consent(ASKS, store.agreements)
     consent.take_back("readable", how="page")
-    assert taken_back(store.agreements.withdrawn(), "digits", ("readable",)) == ("readable",)
+    assert withdrawn_parts(store.agreements.withdrawn(), "digits", ("readable",)) == ("readable",)
     consent.check("digits", ("summed",))
 
 

@@ -52,7 +52,7 @@ def timed(store: Store, *, learning_rate: float = 0.1) -> Trainer:
 
 
 def learn(trainer: Trainer) -> None:
-    wanted = trainer.training.wanted()
+    wanted = trainer.training.next_task()
     assert isinstance(wanted, Learn)
     trainer.learn(wanted)
 
@@ -112,7 +112,7 @@ def test_the_memory_of_training_is_the_most_that_was_seen_before_a_checkpoint_an
 def test_a_loss_that_is_not_finite_ends_training(stocked: Store) -> None:
     training = timed(stocked, learning_rate=1e38)
     with pytest.raises(AgentError, match="learning rate") as caught:
-        while training.training.wanted() is not None:
+        while training.training.next_task() is not None:
             learn(training)
     assert caught.value.code == "agent.diverged"
 

@@ -67,9 +67,9 @@ def rows(ids: Sequence[int]) -> list[StoredRow]:
 def hold(what: Given, *, restarts: bool = False, steps: int | None = None) -> Result:
     """To its end, or so many `steps`; it `restarts` from a checkpoint before everything that it wants."""
     client = ClientRound(what, STEPS)
-    while (wanted := client.training.wanted()) is not None:
+    while (wanted := client.training.next_task()) is not None:
         if client.training.steps_done == steps:
-            client.training.enough()
+            client.training.end_early()
         elif isinstance(wanted, Judge):
             client.training.judged(wanted, _loss(wanted.parameters, wanted.ids))
         else:

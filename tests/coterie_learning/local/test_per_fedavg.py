@@ -68,9 +68,9 @@ def test_without_adaptation_a_step_is_that_of_descent(hessian: str) -> None:
 
 def _second_batch(kind: PerFedAvg) -> Sequence[int]:
     client = ClientRound(given(kind), STEPS)
-    first = client.training.wanted()
+    first = client.training.next_task()
     client.training.learn(make_batch(rows(first.ids), SPEC, size=SPEC.batch_size))  # type: ignore[union-attr]
-    return client.training.wanted().ids  # type: ignore[union-attr]
+    return client.training.next_task().ids  # type: ignore[union-attr]
 
 
 def test_a_step_that_was_not_finished_does_not_count() -> None:

@@ -37,9 +37,9 @@ QUARTER = RandomSubset(share=0.25, epochs=3)
 def held(what: Given, *, steps: int | None = None) -> tuple[Tensors, Result]:
     """The device's model after its part, or so many `steps` of it, and what it sends."""
     client = ClientRound(what, STEPS)
-    while (wanted := client.training.wanted()) is not None:
+    while (wanted := client.training.next_task()) is not None:
         if client.training.steps_done == steps:
-            client.training.enough()
+            client.training.end_early()
         else:
             client.training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size))
     trained = client.training.trained()

@@ -32,9 +32,9 @@ SHARED = {"local": {"kind": "shared_body"}}
 def held(local: Local, *, personal: Tensors | None = None, steps: int | None = None) -> tuple[Tensors, Result]:
     """The device's model after a round, or so many `steps` of it, and what it sends."""
     client = ClientRound(replace(given(local, exact=True), personal=personal), STEPS)
-    while (wanted := client.training.wanted()) is not None:
+    while (wanted := client.training.next_task()) is not None:
         if client.training.steps_done == steps:
-            client.training.enough()
+            client.training.end_early()
         else:
             client.training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size))
     trained = client.training.trained()
@@ -102,9 +102,9 @@ def test_the_first_step_on_the_body_is_that_of_descent_with_the_new_layers() -> 
 def _batch_of(kind: Local, step: int) -> list[int]:
     client = ClientRound(given(kind, exact=True), STEPS)
     for _ in range(step):
-        wanted = client.training.wanted()
+        wanted = client.training.next_task()
         client.training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size))  # type: ignore[union-attr]
-    return list(client.training.wanted().ids)  # type: ignore[union-attr]
+    return list(client.training.next_task().ids)  # type: ignore[union-attr]
 
 
 def test_where_nothing_stays_it_is_descent() -> None:

@@ -17,8 +17,8 @@ from coterie_learning.pace.steer import (
     Shares,
     divide,
     hour_of_week,
-    meet,
-    spread,
+    meeting_window,
+    spread_window,
     steer,
 )
 
@@ -95,14 +95,14 @@ def test_those_that_want_least_get_it_all_and_the_others_equally_much(wanted: li
 def test_all_are_told_the_same_instant_and_none_the_one_that_it_came_to(
     interval_s: float, devices: int, phase: int, now_s: float, when: float
 ) -> None:
-    told = meet(interval_s, devices=devices, load=200, phase=phase, now_s=now_s)
+    told = meeting_window(interval_s, devices=devices, load=200, phase=phase, now_s=now_s)
     instant = now_s + told.after_s + told.within_s / 2
     later_s = now_s + told.after_s * when
-    again = meet(interval_s, devices=devices, load=200, phase=phase, now_s=later_s)
+    again = meeting_window(interval_s, devices=devices, load=200, phase=phase, now_s=later_s)
     if later_s + told.within_s < instant - 1e-3:
         assert later_s + again.after_s + again.within_s / 2 == pytest.approx(instant, abs=1e-3)
     came_s = now_s + told.after_s + told.within_s * when
-    following = meet(interval_s, devices=devices, load=200, phase=phase, now_s=came_s)
+    following = meeting_window(interval_s, devices=devices, load=200, phase=phase, now_s=came_s)
     next_s = came_s + following.after_s + following.within_s / 2
     assert next_s - instant >= interval_s - 1e-3
     assert following.after_s >= 0
@@ -110,7 +110,9 @@ def test_all_are_told_the_same_instant_and_none_the_one_that_it_came_to(
 
 def test_the_instants_of_a_long_period_are_instants_of_a_short_one() -> None:
     def instants(interval_s: float) -> set[float]:
-        told = [meet(interval_s, devices=10, load=200, phase=77, now_s=float(now)) for now in range(0, 20_000, 7)]
+        told = [
+            meeting_window(interval_s, devices=10, load=200, phase=77, now_s=float(now)) for now in range(0, 20_000, 7)
+        ]
         return {now * 7 + one.after_s + MEETING_S / 2 for now, one in enumerate(told)}
 
     assert instants(900) < instants(200)
@@ -119,7 +121,7 @@ def test_the_instants_of_a_long_period_are_instants_of_a_short_one() -> None:
 def test_where_they_would_be_too_many_at_once_they_spread() -> None:
     few = Population(devices=20_000, eligible=0.001, goal=100, selection_s=60)
     assert few.is_few()
-    assert meet(60, devices=few.devices, load=200, phase=0, now_s=0) == spread(60)
+    assert meeting_window(60, devices=few.devices, load=200, phase=0, now_s=0) == spread_window(60)
 
 
 @given(st.integers(100, 5000), st.floats(0.01, 1), st.integers(1, 500))

@@ -53,7 +53,7 @@ def train(kind: Personal, *, personal: Tensors | None = None, restarts: bool = F
     """To its end; it `restarts` from a checkpoint before everything that it wants."""
     what = GivenPersonal(rules=rules_of(kind), model=SPEC, received=parameters(0), personal=personal, ids=IDS, seed=7)
     training = personal_training(what, STEPS)
-    while (wanted := training.wanted()) is not None:
+    while (wanted := training.next_task()) is not None:
         if isinstance(wanted, Judge):
             training.judged(wanted, loss(wanted.parameters, wanted.ids))
         else:
@@ -157,7 +157,7 @@ def test_so_many_steps_at_the_rounds_step_size_for_adaptation(count: int) -> Non
     assert (rules.steps, rules.scalars.learning_rate, rules.scalars.momentum) == (count, 0.4, 0)
     what = GivenPersonal(rules=rules, model=SPEC, received=parameters(0), personal=None, ids=IDS, seed=7)
     training, taken = personal_training(what, STEPS), 0
-    while (wanted := training.wanted()) is not None:
+    while (wanted := training.next_task()) is not None:
         if isinstance(wanted, Judge):
             training.judged(wanted, loss(wanted.parameters, wanted.ids))
         else:

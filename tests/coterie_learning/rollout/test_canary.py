@@ -11,7 +11,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.trial import Fit
 
 CANARY = Canary(share=0.1, reports=3, threshold=0.02, within_s=60)
-STANDING = CanaryEvidence(group=4, reports=4, needed=3, told=4, faults=0, excess=0.0, elapsed_s=10)
+STANDING = CanaryEvidence(group=4, reports=4, needed=3, total_reports=4, faults=0, excess=0.0, elapsed_s=10)
 PHASED = Canary(share=0.01, phases=(Phase(0.1), Phase(0.5)), reports=3, threshold=0.02, within_s=60, hold_s=20)
 OWN = Canary(
     share=0.01,
@@ -61,10 +61,10 @@ def test_a_phase_is_a_larger_share_where_there_are_as_many(available: int, sizes
         ({"elapsed_s": 20, "reports": 3}, "wait"),
         ({"elapsed_s": 60, "reports": 3}, "pass"),
         ({"excess": 0.03}, "worse"),
-        ({"told": 100, "faults": 2, "elapsed_s": 20}, "pass"),
-        ({"told": 100, "faults": 3, "elapsed_s": 20}, "unusable"),
-        ({"reports": 0, "told": 100, "elapsed_s": 60}, "too_few_reports"),
-        ({"reports": 0, "needed": 0, "group": 0, "told": 100, "elapsed_s": 20}, "pass"),
+        ({"total_reports": 100, "faults": 2, "elapsed_s": 20}, "pass"),
+        ({"total_reports": 100, "faults": 3, "elapsed_s": 20}, "unusable"),
+        ({"reports": 0, "total_reports": 100, "elapsed_s": 60}, "too_few_reports"),
+        ({"reports": 0, "needed": 0, "group": 0, "total_reports": 100, "elapsed_s": 20}, "pass"),
     ],
 )
 def test_a_phase_is_watched_for_its_time_and_judged_with_those_before(changes: dict[str, float], verdict: str) -> None:
@@ -83,8 +83,8 @@ def test_a_phase_is_watched_for_its_time_and_judged_with_those_before(changes: d
         (1, {"elapsed_s": 605, "reports": 2}, "too_few_reports"),
         (1, {"excess": 0.02, "elapsed_s": 50}, "pass"),
         (2, {"excess": 0.006, "elapsed_s": 50}, "worse"),
-        (1, {"told": 100, "faults": 2, "elapsed_s": 50}, "pass"),
-        (2, {"told": 100, "faults": 1, "elapsed_s": 50}, "unusable"),
+        (1, {"total_reports": 100, "faults": 2, "elapsed_s": 50}, "pass"),
+        (2, {"total_reports": 100, "faults": 1, "elapsed_s": 50}, "unusable"),
     ],
 )
 def test_a_phase_has_a_time_and_a_threshold_of_its_own_or_those_of_the_first(
@@ -126,7 +126,7 @@ def test_all_faults_are_never_promoted_however_high_the_threshold() -> None:
         group=st.integers(0, 9),
         reports=st.integers(0, 9),
         needed=st.integers(0, 3),
-        told=st.integers(9, 20),
+        total_reports=st.integers(9, 20),
         faults=st.just(0),
         excess=st.floats(-1, 1),
         elapsed_s=st.floats(0, 100),

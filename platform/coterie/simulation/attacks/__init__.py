@@ -1,1 +1,1 @@
-"""Attacks on the privacy of a plan, tried in simulation: what they win with it, and without its privacy."""
+"""Attacks on the privacy of a plan, run in simulation: their success with and without its privacy kind."""

@@ -1,4 +1,4 @@
-"""What attackers see of one round: real updates of virtual devices, as the plan has them leave and be merged."""
+"""What attackers see of one round: real updates of virtual devices, sent and merged under the plan."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,11 +28,11 @@ class ObservedUpdate(NamedTuple):
     device: int
     part: Participation
     seed: int
-    """Of its training."""
+    """Seed of its training."""
 
 
 class AttackedFleet:
-    """A fleet that has the first version, and samples of its own."""
+    """A fleet with the first version and its own samples."""
 
     def __init__(self, plan: Plan, scenario: Scenario, *, devices: int, seed: int) -> None:
         """Raises DoesNotFit."""
@@ -74,11 +74,11 @@ class AttackedFleet:
         return ObservedUpdate(device, part, seed)
 
     def read(self, plan: Plan, one: ObservedUpdate) -> Tensors:
-        """An update as whoever receives it reads it."""
+        """An update as decoded by its receiver."""
         return read_update(plan, self.first.graphs.spec, one.part.payload, one.part.classes).difference
 
     def merged(self, plan: Plan, cohort: Sequence[ObservedUpdate], *, seed: int) -> Tensors:
-        """How the version that is made of a cohort differs from the one before; noise is drawn from `seed`."""
+        """The difference of the version made from a cohort from the previous version; noise is drawn from `seed`."""
         base = Version(self.first)
         cloud = AveragingCloud(plan, self.first, fleet=len(self._devices), seed=seed)
         cloud.merge(
@@ -99,5 +99,5 @@ class AttackedFleet:
 
 
 def flat(tensors: Tensors) -> Float64:
-    """All numbers, in the order of the tensors' names."""
+    """The elements of all tensors as one vector, in the order of their names."""
     return np.concatenate([np.asarray(tensors[name], np.float64).reshape(-1) for name in sorted(tensors)])

@@ -1,4 +1,4 @@
-"""All attacks on a plan, by all who could try them."""
+"""A privacy audit: all attacks on a plan, by all possible attackers."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from coterie_wire.tensors import Tensors
 
 
 class AttackResult(msgspec.Struct, frozen=True):
-    """What an attack wins: 0 by chance, 1 at best."""
+    """The advantage of an attack: 0 by chance, 1 at best."""
 
     attack: str
     attacker: str
@@ -28,26 +28,26 @@ class AttackResult(msgspec.Struct, frozen=True):
 
 
 class Audit(msgspec.Struct, frozen=True):
-    """What was found."""
+    """The result of an audit."""
 
     privacy: str
-    """The plan's kind."""
+    """The plan's privacy kind."""
     devices: int
-    """In the round."""
+    """Devices in the round."""
     trials: int
     seed: int
     found: tuple[AttackResult, ...]
     left_out: str | None
-    """Why an attack was not tried; None: all were."""
+    """Why an attack was not run; None: all were."""
     noise_multiplier: float | None
-    """What the plan promises of one release; None: nothing."""
+    """The plan's noise multiplier for one release; None: no guarantee."""
 
 
 def audit(plan: Plan, scenario: Scenario, *, trials: int, samples: int, seed: int, report: Report) -> Audit:
-    """Try the attacks on one round of `plan`; the same arguments find the same.
+    """Run the attacks on one round of `plan`; deterministic in its arguments.
 
-    `samples` are what each device trains on where membership is asked for. Raises DoesNotFit, Diverged, or WireError
-    ``plan.*``.
+    `samples` is the number that each device trains on for membership inference. Raises DoesNotFit, Diverged, or
+    WireError ``plan.*``.
     """
     if not plan.pace.holds_rounds():
         raise DoesNotFit(detail="attacks are tried on updates in rounds, and the plan holds none")
@@ -92,7 +92,7 @@ def _counting(report: Report, before: int, total: int) -> Callable[[int], None]:
 
 
 class _Platform:
-    """Honest but curious: reads every update by itself, unless they come as a sum."""
+    """Honest but curious: reads every single update, unless updates arrive as a sum."""
 
     def __init__(self, ground: AttackedFleet) -> None:
         self._ground = ground
@@ -104,7 +104,7 @@ class _Platform:
 
 
 class _Versions:
-    """Everybody who gets models: the difference of two is what a round taught."""
+    """Everybody who receives versions: sees the difference of two."""
 
     def __init__(self, ground: AttackedFleet) -> None:
         self._ground = ground

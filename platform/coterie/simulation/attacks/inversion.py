@@ -1,9 +1,9 @@
-"""Gradient inversion: the sample that a device trained on, read from its update.
+"""Gradient inversion: reconstructs the sample that a device trained on from its update.
 
-A dense layer's gradient is the outer product of what flows back and its input, and that of its bias what flows back:
-where one sample was trained on, their quotient is the sample (Phong et al. 2018, doi 10.1109/TIFS.2017.2787987, §III;
-Geiping et al. 2020, arXiv 2003.14053, Proposition 3.1). The attacker takes the first layer's least squares over its
-rows, and succeeds where his picture is nearer to the device's sample than to any of a hundred others.
+A dense layer's gradient is the outer product of the backpropagated error and its input, and its bias's gradient is that
+error: after training on one sample, their quotient is the sample (Phong et al. 2018, doi 10.1109/TIFS.2017.2787987,
+§III; Geiping et al. 2020, arXiv 2003.14053, Proposition 3.1). The attacker solves the first layer by least squares over
+its rows, and succeeds where the reconstruction is nearer to the device's sample than to any of a hundred others.
 """
 
 import math
@@ -20,7 +20,7 @@ from coterie_wire.tensors import Tensors
 
 OTHERS = 100
 EACH = 50
-"""Samples of each device, from which the others are picked."""
+"""Samples of each device from which the others are drawn."""
 
 
 def first_layer(model: ModelSpec) -> tuple[str, str] | None:
@@ -37,7 +37,7 @@ def first_layer(model: ModelSpec) -> tuple[str, str] | None:
 
 
 def inverted(difference: Tensors, layer: tuple[str, str]) -> Float64:
-    """The input [numbers] that explains the change of a layer best, but for its sign and scale where noise hides it."""
+    """The input [numbers] that best explains the change of a layer, up to sign and scale under noise."""
     weight, bias = (np.asarray(difference[name], np.float64) for name in layer)
     square = float(bias @ bias)
     found: Float64 = bias @ weight / square if square > 0 else np.zeros(weight.shape[1])
@@ -52,7 +52,7 @@ class Inversion:
         self._inputs = [_inputs(ground, device) for device in range(cohort + 1)]
 
     def advantage(self, plan: Plan, see: See, *, trials: int, report: Callable[[int], None]) -> Advantage:
-        """Of an attacker who sees `see` under `plan`, over picking one of the samples by chance."""
+        """The advantage of an attacker who sees `see` under `plan` over choosing one of the samples at random."""
         others = [self._ground.sent(plan, device, samples=1, seed=self._seed) for device in range(self._cohort + 1)]
         wins = 0
         for trial in range(trials):
@@ -73,13 +73,13 @@ class Inversion:
 
 
 def _inputs(ground: AttackedFleet, device: int) -> Float64:
-    """Of its first samples, of which the very first is trained on: [samples, numbers]."""
+    """Inputs of its first samples, of which the very first is trained on: [samples, numbers]."""
     (inputs,) = ground.samples(device, EACH).inputs.values()
     return inputs.reshape(len(inputs), -1).astype(np.float64)
 
 
 def _likeness(picture: Float64, sample: Float64) -> float:
-    """The cosine of the angle between them, less their means."""
+    """The cosine similarity after subtracting means."""
     one, other = picture - picture.mean(), sample - sample.mean()
     size = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float(one @ other) / size if size > 0 else 0.0

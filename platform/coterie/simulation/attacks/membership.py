@@ -1,10 +1,10 @@
 """Membership inference: was this device in the round?
 
-The attacker knows the version before, and the samples of the device in question. He trains on them himself and looks
-how far what he sees lies in the direction of what he gets (the gradient attack of Nasr et al. 2019, arXiv 1812.00910,
-for one round). In half of the trials the device was in the round, in the other half another took its place. Half of
-the trials choose the threshold; in the others his advantage is the share of hits less that of false alarms (Yeom et
-al. 2018, arXiv 1709.01604, Definition 4).
+The attacker knows the previous version and the samples of the device in question. It trains on them itself and projects
+what it sees on the resulting update (the gradient attack of Nasr et al. 2019, arXiv 1812.00910, for one round). In half
+of the trials the device was in the round; in the other half another took its place. Half of the trials choose the
+threshold; in the others the advantage is the true positive rate minus the false positive rate (Yeom et al. 2018, arXiv
+1709.01604, Definition 4).
 """
 
 import math
@@ -20,11 +20,11 @@ from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors
 
 See = Callable[[Plan, ObservedUpdate, Sequence[ObservedUpdate], int], Tensors]
-"""What the attacker sees, under a plan, of one device's update and those of the others; the seed is the trial's."""
+"""What the attacker sees, under a plan, of one device's update and the others'; the seed is the trial's."""
 
 
 class Advantage(NamedTuple):
-    """Share of hits less share of false alarms: 0 by chance, 1 at best."""
+    """True positive rate minus false positive rate: 0 by chance, 1 at best."""
 
     value: float
     error: float
@@ -35,9 +35,9 @@ class MembershipInference:
     """The trials of one plan."""
 
     def __init__(self, ground: AttackedFleet, plain: Plan, *, cohort: int, samples: int, seed: int) -> None:
-        """`plain` is the plan without its privacy, under which the attacker trains himself; a round has `cohort`.
+        """`plain` is the plan without its privacy, under which the attacker trains; a round has `cohort` devices.
 
-        The fleet has one device more than that, at least.
+        The fleet has at least one device more than that.
         """
         self._ground, self._samples, self._seed = ground, samples, seed
         self._cohort = cohort
@@ -47,7 +47,7 @@ class MembershipInference:
         self._expected = expected - self._usual
 
     def advantage(self, plan: Plan, see: See, *, trials: int, report: Callable[[int], None]) -> Advantage:
-        """Of an attacker who sees `see` under `plan`."""
+        """The advantage of an attacker who sees `see` under `plan`."""
         others = [self._sent(plan, device, 0) for device in range(self._cohort + 1)]
         scores: tuple[list[float], list[float]] = ([], [])
         for trial in range(trials):

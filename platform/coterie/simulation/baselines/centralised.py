@@ -1,4 +1,4 @@
-"""All samples go to one place, where one model learns from them; it is sent back to every device, or answers there."""
+"""Centralised training: all samples are uploaded; the model is sent to every device, or predicts in the cloud."""
 
 from typing import Annotated, Literal
 

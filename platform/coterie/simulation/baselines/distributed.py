@@ -1,4 +1,4 @@
-"""All samples go to servers that train one model together, each on its share; it is sent back to every device.
+"""Distributed training: all samples are uploaded to servers that train one model together, each on its share.
 
 Synchronous data-parallel training: Dean et al. 2012, "Large scale distributed deep networks". With a period of
 more than one step, local SGD: Stich 2019, arXiv 1805.09767.
@@ -29,6 +29,6 @@ class Distributed(Baseline, frozen=True, tag="distributed"):
     ] = 0.2
 
     def models_sent(self) -> int:
-        """By all servers together, in one exchange."""
+        """Models sent by all servers together in one exchange."""
         others = self.servers - 1
         return 2 * others if self.exchange == "ring" else 2 * self.servers * bool(others)

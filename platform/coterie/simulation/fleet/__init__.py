@@ -1,1 +1,1 @@
-"""Rounds of a plan on whole fleets: devices are columns, and many small models are trained in one step."""
+"""Simulation of large fleets: devices are columns, and many small models are trained in one batched step."""

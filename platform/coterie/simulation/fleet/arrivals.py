@@ -1,4 +1,4 @@
-"""When which samples come to which device of a fleet: evenly over the simulated days, a batch at a time."""
+"""The arrival of samples at a fleet's devices: evenly over the simulated days, a batch at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from coterie_learning.random import derive_seed
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Which samples come when; they are read when they come."""
+    """Which samples arrive when; they are read on arrival."""
 
     data: Dataset
     """The samples of all devices."""
     rows: Sequence[Int64]
-    """Of each device, in the order in which they come."""
+    """Rows of each device's samples, in the order of arrival."""
     batch: int
-    """Samples that come at a time; of a device's last ones there may be fewer."""
+    """Samples in a batch; a device's last one may have fewer."""
     ticks: int
-    """The most batches that any device has; all devices' batches come in so many ticks."""
+    """The most batches of any device, which is the number of ticks."""
     shifts: tuple[Shift, ...]
 
     @classmethod
     def drawn(cls, samples: FleetSamples, population: Population, drift: Drift, *, batch: int, seed: int) -> "Arrivals":
-        """Decided by `seed`; a device's are the same, however many there are. Raises DoesNotFit."""
+        """Determined by `seed`; a device's arrivals do not depend on the number of devices. Raises DoesNotFit."""
         labels, devices = samples.data.classes, len(population.sizes)
         ordered = [
             drift.order(
@@ -53,15 +53,15 @@ class Arrivals:
         return cls(samples.data, rows, batch, found.ticks, shifts)
 
     def batches(self) -> Sequence[Sequence[Dataset]]:
-        """Of each device, by tick; empty ones where it has fewer than others."""
+        """Batches of each device, by tick; empty where it has fewer than others."""
         return [_OfDevice(self, device) for device in range(len(self.rows))]
 
     def tick_of(self, device: int, place: int) -> int:
-        """When the batch at `place` of a device comes."""
+        """The tick at which the batch at `place` of a device arrives."""
         return place * self.ticks // self.count(device)
 
     def count(self, device: int) -> int:
-        """Batches of a device."""
+        """Number of batches of a device."""
         return -(-len(self.rows[device]) // self.batch)
 
 
@@ -82,7 +82,7 @@ class _OfDevice(Sequence[Dataset]):
             return [self[one] for one in range(*tick.indices(len(self)))]
         every = self.arrivals
         count = every.count(self.device)
-        place = -(-tick * count // every.ticks)  # the first that comes at this tick or later
+        place = -(-tick * count // every.ticks)  # the first that arrives at this tick or later
         is_due = place < count and every.tick_of(self.device, place) == tick
         start = place * every.batch if is_due else 0
         return every.data.take(every.rows[self.device][start : start + every.batch if is_due else 0])

@@ -1,4 +1,4 @@
-"""When the devices of a fleet may train: as `coterie.simulation.days` has it of one, for all at once."""
+"""When the devices of a fleet may train: `coterie.simulation.days`, vectorised over devices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,25 +17,25 @@ WEEK = 7 * QUARTERS
 """Quarters of an hour."""
 WORKDAYS = 5
 CACHED = 1 << 14
-"""Devices that are judged at a time, whose numbers find room in a core's cache."""
+"""Devices processed at a time, so that the arrays fit into a core's cache."""
 
 
 class Availability(Protocol):
-    """The days, or weeks, of all devices."""
+    """The daily or weekly schedules of all devices."""
 
     def ready(self, time_s: float) -> Bools:
         """[devices]: which may train at `time_s`. Time begins on a Monday."""
 
     def days(self, devices: Int64) -> list[Day]:
-        """Of each of `devices`."""
+        """The schedules of `devices`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Habitual:
-    """Devices that differ by a shift of the same habits."""
+    """Devices with the same habits, shifted in time."""
 
     week: Sequence[Habits]
-    """One habit for all days; or two: of Monday to Friday, and of the weekend."""
+    """One habit for all days, or two: Monday to Friday, and the weekend."""
     shift_h: Float64
     """[devices]."""
     verdicts: Bools
@@ -43,7 +43,7 @@ class Habitual:
 
     @classmethod
     def of(cls, week: Sequence[Habits], requirements: Requirements, shift_h: Float64) -> "Habitual":
-        """Of devices whose habits are shifted by `shift_h` hours."""
+        """Devices whose habits are shifted by `shift_h` hours."""
         verdicts = np.array(
             [
                 [
@@ -79,12 +79,12 @@ class Habitual:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Devices that do as devices of a trace did: in a quarter of an hour they are ready that those mostly were."""
+    """Devices that follow those of a trace: ready in the quarters of an hour in which those mostly were."""
 
     table: Bools
     """[devices of the trace, quarters of a day or a week]."""
     places: Int64
-    """[devices]: whose day each has."""
+    """[devices]: the device of the trace that each follows."""
 
     def ready(self, time_s: float) -> Bools:
         ready: Bools = self.table[self.places, int(time_s // QUARTER_S) % self.table.shape[1]]
@@ -98,6 +98,6 @@ def _within(span: tuple[float, float] | None, hours: Float64) -> Bools:
     if span is None:
         return np.ones(len(hours), np.bool_)
     (start, end), at = span, hours.copy()
-    at[at < 0] += 24  # devices differ by twelve hours at most: this is the remainder, and much quicker
+    at[at < 0] += 24  # shifts are at most twelve hours: this equals the remainder, and is much faster
     at[at >= 24] -= 24
     return (start <= at) & (at < end) if start <= end else (at >= start) | (at < end)

@@ -1,4 +1,4 @@
-"""What goes to a worker and comes back, as it travels between processes; and the file of a version."""
+"""Messages between workers and the simulation, and the file of a version."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -19,36 +19,36 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
 
     device: int
     round: int
-    """That asked it."""
+    """The round that invited it."""
     version: str
     """The file that it trains from."""
     steps: int
-    """That it has time for."""
+    """Steps that it has time for."""
     weight: int
-    """Of its update in the sum; 0: it is left out."""
+    """Weight of its update in the sum; 0: left out."""
     states: Mapping[str, bytes] = {}
-    """What it remembers, by slot; a model of its own, too, as `coterie.simulation.fleet.own_models` has it."""
+    """Its states by slot, including a personal model as in `coterie.simulation.fleet.own_models`."""
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True):
-    """Devices whose updates count in one round, whichever rounds asked them."""
+    """Devices whose updates count in one round, whichever rounds invited them."""
 
     number: int
     members: Sequence[Member]
     keeps_updates: bool
-    """Whether each update is wanted, rather than their sum."""
+    """Whether single updates are returned, rather than their sum."""
     wants_losses: bool
-    """Whether the mean loss of the version over each device's samples is."""
+    """Whether the mean loss of the version over each device's samples is returned."""
 
 
 class DeviceResult(msgspec.Struct, frozen=True, array_like=True):
-    """What a device made of its part."""
+    """The result of a device's part."""
 
     device: int
     samples: int
-    """Its update was computed from; 0: training diverged or the update cannot be used, and there is none."""
+    """Samples that its update was computed from; 0: there is no update, as training diverged or it is unusable."""
     norm: float = 0.0
-    """L2, of the update as the platform reads it."""
+    """L2 norm of the update as the platform decodes it."""
     size_bytes: int = 0
     payload: bytes = b""
     states: Mapping[str, bytes] = {}
@@ -56,12 +56,12 @@ class DeviceResult(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TrainedBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A block, trained."""
+    """A trained block."""
 
     number: int
     found: Sequence[DeviceResult]
     sums: Mapping[str, bytes]
-    """By ``PART.NAME`` the exact sum of the updates times their weights, int64; empty where updates are kept."""
+    """The exact weighted sum of the updates by ``PART.NAME``, int64; empty where single updates are returned."""
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -78,10 +78,10 @@ class Base(NamedTuple):
 
     parameters: Tensors
     server: Mapping[str, Tensors]
-    """What the merge remembers and sends, by what it is."""
+    """The server state that the merge sends, by kind of tensor."""
     number: int = 0
     bound: float | None = None
-    """L2 norm that the plan's privacy kind clips updates of this version to; None: it has none."""
+    """L2 norm to which the plan's privacy kind clips updates of this version; None: it does not clip."""
 
 
 def encode_version(base: Base) -> bytes:
@@ -95,7 +95,7 @@ def encode_version(base: Base) -> bytes:
 
 @lru_cache(maxsize=2)
 def read_version(path: str) -> Base:
-    """The version in a file that `encode_version` made; it never changes."""
+    """The version in a file of `encode_version`; the file never changes."""
     content = Path(path).read_bytes()
     header = read_header(content)
     parameters: dict[str, Float32] = {}

@@ -1,4 +1,4 @@
-"""A simulation that can go on after it was killed: its state after a round, in one file that is replaced at once."""
+"""Checkpoints of a simulation: its state after a round, in one file that is replaced atomically."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ _STARTS, _LENGTHS = "states/starts", "states/lengths"
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """What is no tensor."""
+    """State other than tensors."""
 
     rounds: Sequence[FleetRound]
     now_s: float
@@ -35,7 +35,7 @@ class Noted(msgspec.Struct, frozen=True):
     has_state: bool
     notes: Mapping[str, Note]
     states: tuple[int, int]
-    """Of devices: the number and the size of the file that has them."""
+    """Number and size of the file of device states."""
     bound: float | None = None
     ordinary: float = 0.0
     difference_bytes: int | None = None
@@ -50,20 +50,20 @@ class SimulationCheckpoint(NamedTuple):
     columns: Columns
     newest: LineageState
     states: Moment
-    """What devices remember."""
+    """Device states."""
     rounds: Sequence[FleetRound]
     now_s: float
     used: Used
     coming: Sequence[ExpectedUpdate]
-    """Devices that are at work; see `Cohorts`."""
+    """Devices that are training; see `Cohorts`."""
     waiting: Sequence[CompletedTraining]
     digests: Sequence[str]
     """See `Lineage`."""
 
 
 def identify(directory: Path, identity: Mapping[str, str]) -> None:
-    """Make `directory` that of the simulation with this `identity`. Raises OtherSimulation, where it has another, or
-    MalformedFile where nothing can be written.
+    """Assign `directory` to the simulation with this `identity`. Raises OtherSimulation where it belongs to another, or
+    MalformedFile where it is not writable.
     """
     path = directory / IDENTITY
     try:
@@ -83,7 +83,7 @@ def identify(directory: Path, identity: Mapping[str, str]) -> None:
 
 
 def save(directory: Path, kept: SimulationCheckpoint) -> None:
-    """Whole, or not at all."""
+    """Save atomically."""
     newest, server = kept.newest, kept.newest.state
     tensors: dict[str, Array] = {f"column/{name}": bits for name, bits in kept.columns.stored().items()}
     tensors |= {f"parameter/{name}": tensor for name, tensor in newest.parameters.items()}
@@ -113,7 +113,7 @@ def save(directory: Path, kept: SimulationCheckpoint) -> None:
 
 
 def load(directory: Path) -> SimulationCheckpoint | None:
-    """What was saved last; None: nothing was. Raises DamagedSimulation."""
+    """The latest checkpoint; None: there is none. Raises DamagedSimulation."""
     path = directory / STATE
     if not path.exists():
         return None

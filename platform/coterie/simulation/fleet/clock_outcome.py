@@ -1,4 +1,4 @@
-"""What is found of a fleet whose devices go through time one by one."""
+"""The outcome of a fleet whose devices are simulated individually on a clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from coterie_wire.tensors import Tensors
 
 @dataclass(eq=False)
 class PrequentialAccuracy:
-    """How exact predictions were, by class: of each sample before its device learned from it."""
+    """Prequential accuracy by class: each sample is predicted before its device learns from it."""
 
     classes: int
     right: Int64 = field(init=False)
@@ -48,25 +48,25 @@ class PrequentialAccuracy:
         self.right += np.bincount(labels[labels == predicted], minlength=self.classes)
 
     def accuracies(self) -> Sequence[float | None]:
-        """By class; None where there was no sample."""
+        """Accuracy by class; None where there was no sample."""
         return [int(right) / int(met) if met else None for right, met in zip(self.right, self.met, strict=True)]
 
 
 class _Exact(NamedTuple):
-    """The accuracy of the models that answer on the devices: personal ones where there are, else the version."""
+    """Accuracy of the models used on devices: personal ones where there are any, else the version."""
 
     accuracy: float
     loss: float | None
     class_accuracy: Sequence[float | None]
     over_devices: DeviceAccuracy
     measured: int
-    """Devices that this is over."""
+    """Number of devices measured."""
     own: int
-    """How many of them answer with a model of their own."""
+    """How many of them use a personal model."""
 
 
 def measure(run: FleetRun, version: Version, held_out: Dataset) -> Evaluation:
-    """Of a version, on samples that no device has."""
+    """Accuracy of a version on samples that no device has."""
     output = predict_logits(run.model.predict, version.learner.parameters, held_out)
     return score(output, held_out.labels, task=run.model.spec.task)
 
@@ -80,7 +80,7 @@ def outcome_of(
     rounds: Sequence[FleetRound],
     judged: PrequentialAccuracy,
 ) -> FleetOutcome:
-    """Of `run`, once it has come to its end."""
+    """The outcome of a finished `run`."""
     used, holding = world.ledger.used(), parts.rounds
     if run.drift is not None:
         found = _over_time(world, holding, judged)
@@ -130,7 +130,7 @@ def outcome_of(
 
 
 def _over_time(world: World, holding: Rounds | None, judged: PrequentialAccuracy) -> _Exact:
-    """Of each sample before its device learned from it."""
+    """Accuracy on each sample before its device learned from it."""
     met = [device for device in world.devices if sum(device.samples)]
     over_devices = device_accuracy(accuracies(met))
     own = sum(_own(holding, device) is not None for device in met)
@@ -138,7 +138,7 @@ def _over_time(world: World, holding: Rounds | None, judged: PrequentialAccuracy
 
 
 def _at_the_end(run: FleetRun, setting: Setting, held_out: Dataset, world: World, holding: Rounds) -> _Exact:
-    """Of the last version on samples held out, and of what answers on each device on its own."""
+    """Accuracy of the last version on samples held out, and of each device's model on its own samples."""
     newest = holding.newest
     whole = measure(run, newest, held_out)
     found = measure_on_devices(setting, newest.learner.parameters, lambda number: _own(holding, world.devices[number]))
@@ -147,7 +147,7 @@ def _at_the_end(run: FleetRun, setting: Setting, held_out: Dataset, world: World
 
 
 def _own(holding: Rounds | None, device: Device) -> Tensors | None:
-    """The model with which `device` answers; None: that is a version."""
+    """The personal model that `device` uses; None: it uses a version."""
     parameters = cast(NeuralLearner, device.learner).parameters
     version = None if holding is None else holding.version_on(device)
     return None if version is not None and version.learner.parameters is parameters else parameters

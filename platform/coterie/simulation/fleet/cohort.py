@@ -1,6 +1,6 @@
-"""Who takes part in a round and when their updates come: events of a simulated clock, before anything is computed.
+"""The schedule of rounds: which devices take part and when their updates arrive, before anything is computed.
 
-When an update comes depends on steps and bytes, not on numbers, so that only the updates that count need be computed.
+The arrival of an update depends on steps and bytes, not on values, so that only the updates that count are computed.
 """
 
 import heapq
@@ -26,36 +26,36 @@ from coterie_learning.selection import DeviceFacts
 
 
 class Bytes(NamedTuple):
-    """What travels."""
+    """Sizes of what is sent."""
 
     graphs: int
     version: int
-    """The parameters, and what the merge sends with them."""
+    """The parameters, and the server state sent with them."""
     next_version: int
-    """The same for a device that holds the version before."""
+    """The same for a device with the previous version."""
     update: int
-    """As large as it usually is."""
+    """The usual size."""
 
 
 class CompletedTraining(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """A device's part in a round, whose training came to its end."""
+    """A device's part in a round, with complete training."""
 
     round: int
-    """The one that asked it."""
+    """The round that invited it."""
     version: int
-    """That it trained from."""
+    """The version that it trained from."""
     steps: int
     device: int
 
 
 class ExpectedUpdate(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """A device that is at work."""
+    """A device that is training."""
 
     at_s: float
-    """When its update arrives, or its silence is noticed."""
+    """When its update arrives, or its dropout is noticed."""
     device: int
     steps: int
-    """0: it has fallen silent."""
+    """0: it has dropped out."""
     round: int
     version: int
     trained_s: float
@@ -63,7 +63,7 @@ class ExpectedUpdate(msgspec.Struct, frozen=True, order=True, array_like=True, g
 
     @property
     def delivery(self) -> CompletedTraining:
-        """Once it has come."""
+        """The training, once its update has arrived."""
         return CompletedTraining(self.round, self.version, self.steps, self.device)
 
 
@@ -74,14 +74,14 @@ class Closed(NamedTuple):
     ended_s: float
     invited: int
     lost: int
-    """Devices that fell silent."""
+    """Devices that dropped out."""
     deliveries: Sequence[CompletedTraining]
-    """Those that were in when it closed; each of another device."""
+    """Updates received when it closed, at most one a device."""
     is_merged: bool
     taken: Sequence[CompletedTraining] = ()
-    """Updates that had come, and grew too old before a round could merge them."""
+    """Updates that arrived, but became too stale before a round could merge them."""
     late: Sequence[CompletedTraining] = ()
-    """Trainings whose updates come too late for any."""
+    """Trainings whose updates arrive too late for any round."""
 
 
 @dataclass(eq=False)
@@ -100,7 +100,7 @@ class _Open:
 
 @dataclass(eq=False)
 class Cohorts:
-    """Opens and closes rounds as the plan's pace says."""
+    """Opens and closes rounds by the plan's pace."""
 
     plan: Plan
     speed: Speed
@@ -112,16 +112,16 @@ class Cohorts:
     seed: int
     ledger: Ledger
     beside: Int64 | None = None
-    """Samples that each device goes through for a model of its own beside a version that it has received."""
+    """Samples that each device processes to train a personal model beside a received version."""
     releases: int = 0
-    """Sums that have been released so far, where the plan's privacy kind has a stream."""
+    """Number of sums released so far, where the plan's privacy kind has a stream."""
     coming: list[ExpectedUpdate] = field(default_factory=list)
-    """As a heap; between rounds there are some only where rounds are asynchronous."""
+    """A heap; between rounds it is empty unless rounds are asynchronous."""
     waiting: list[CompletedTraining] = field(default_factory=list)
-    """What came while no round took it, oldest first."""
+    """Updates that arrived while no round accepted them, oldest first."""
 
     def hold(self, number: int, *, begins_s: float, ends_s: float, version: int, sizes: Bytes) -> Closed | None:
-        """Round `number`, from when enough devices are ready at or after `begins_s`; None: not before `ends_s`."""
+        """Hold round `number`, once enough devices are ready at or after `begins_s`; None: not before `ends_s`."""
         now_s = begins_s
         while not self._can_open(now_s):
             now_s += LOOK_S
@@ -161,7 +161,7 @@ class Cohorts:
         )
 
     def versions(self) -> set[int]:
-        """The versions that devices are at work on, or that updates which wait are of."""
+        """The versions of devices that are training and of waiting updates."""
         return {one.version for one in self.coming} | {one.version for one in self.waiting}
 
     def _can_open(self, now_s: float) -> bool:
@@ -170,7 +170,7 @@ class Cohorts:
         return int(self._eligible(now_s, set()).sum()) >= max(1, self.plan.pace.devices_needed())
 
     def _carry_over(self, round_: _Open, now_s: float, allowed: int, sizes: Bytes) -> None:
-        """End work on versions that have grown too old, and take the updates that wait, one a device."""
+        """End training on versions that are too old, and take the waiting updates, one a device."""
         waiting, self.waiting = self.waiting, []
         while self.coming and self.coming[0].at_s <= now_s:
             one = heapq.heappop(self.coming)
@@ -192,14 +192,14 @@ class Cohorts:
                 self._take(round_, delivery)
 
     def _leave(self, round_: _Open, trained: Sequence[ExpectedUpdate], sizes: Bytes) -> None:
-        """Devices have trained, or will have before they are asked again, for nothing."""
+        """Record trainings whose updates are not used."""
         for one in trained:
             if one.steps:
                 self._count_update(one.device, sizes)
                 round_.late.append(one.delivery)
 
     def _come(self, round_: _Open, one: ExpectedUpdate, sizes: Bytes) -> None:
-        """An update, or the news that there will be none."""
+        """Handle the arrival of an update, or a dropout."""
         if one.steps:
             self._count_update(one.device, sizes)
             self._take(round_, one.delivery)
@@ -212,12 +212,12 @@ class Cohorts:
             self.charge([device])
 
     def charge(self, devices: Sequence[int]) -> None:
-        """Something is released of the updates of `devices` together."""
+        """Charge a release of the updates of `devices` together."""
         cost = cost_of_release(self.plan.privacy, len(devices), fleet=len(self.train_sizes))
         self.columns.told[list(devices)] += cost
 
     def _take(self, round_: _Open, delivery: CompletedTraining) -> None:
-        """Unless the round is full, or has an update of the device; then it waits."""
+        """Add the update to the round; it waits where the round is full or has an update of the device."""
         if len(round_.deliveries) >= self.plan.pace.updates_wanted() or delivery.device in round_.delivered:
             self.waiting.append(delivery)
         else:
@@ -228,11 +228,11 @@ class Cohorts:
         return View(len(self.coming), len(round_.deliveries), now_s - round_.opened_s)
 
     def _busy(self, round_: _Open) -> set[int]:
-        """Devices that have had their part in the round, or have an update that waits for the next."""
+        """Devices that have had a part in the round, or have an update waiting for the next."""
         return round_.asked | round_.delivered | {one.device for one in self.waiting}
 
     def _eligible(self, now_s: float, but: set[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which devices could be asked."""
+        """A mask of the devices that could be invited."""
         eligible = self.traits.availability.ready(now_s) & (self.columns.busy_until_s <= now_s) & (self.train_sizes > 0)
         stream = self.plan.privacy.stream()
         if stream is not None:
@@ -250,7 +250,7 @@ class Cohorts:
         seed = derive_seed(self.seed, "round", round_.number)
         found = np.flatnonzero(self._eligible(now_s, self._busy(round_)))
         if not self.plan.selection.reads_history and len(found) > CANDIDATES * wanted:
-            # A uniform choice of some is one of all, without a hash for each device of the fleet.
+            # A uniform choice from a random subset is one from all, without a hash for each device of the fleet.
             rng = np.random.default_rng([seed, round_.number, len(round_.asked)])
             found = np.sort(rng.choice(found, CANDIDATES * wanted, replace=False))
         names = self.plan.selection.choose(
@@ -283,7 +283,7 @@ class Cohorts:
         ]
 
     def _book(self, round_: _Open, device: int, day: Day, now_s: float, sizes: Bytes) -> None:
-        """Download, training and upload, each while conditions hold; a device that would be late sends what it has."""
+        """Schedule download, training and upload, each while conditions hold; a late device sends partial work."""
         columns, speed = self.columns, self.speed
         held, download = int(columns.held[device]), 0
         if held == NEVER:
@@ -317,15 +317,15 @@ class Cohorts:
         heapq.heappush(self.coming, ExpectedUpdate(arrives_s, device, steps, round_.number, round_.version, done_s))
 
     def _waits_s(self, device: int) -> float:
-        """Before it trains, beside its download."""
+        """Seconds of waiting before it trains, besides its download."""
         return self.speed.latency_s + float(self.traits.waits_s[device])
 
     def _is_lost(self, number: int, device: int) -> bool:
-        """Whether it falls silent in this round."""
+        """Whether it drops out of this round."""
         share = float(self.traits.lost[device])
         return share > 0 and derive_seed(self.seed, "lost", number, device) / 2**53 < share
 
 
 PREFIX = "device-"
 CANDIDATES = 4
-"""Devices that a selection which knows no more than their names is shown, for each that is asked."""
+"""Candidates, for each device to be invited, given to a selection that uses only names."""

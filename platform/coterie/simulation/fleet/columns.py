@@ -1,4 +1,4 @@
-"""What is known of every device, as columns: about a hundred bytes each, and no objects."""
+"""The state of every device as columns: about a hundred bytes each, without objects."""
 
 from dataclasses import dataclass, fields
 
@@ -19,21 +19,21 @@ NEVER = -1
 
 @dataclass(frozen=True, eq=False)
 class Traits:
-    """What does not change; the first devices are the same, however many there are."""
+    """Constant properties; they do not depend on the number of devices."""
 
     availability: Availability
     slowness: Float64
-    """[devices]: times longer than the fleet's speed that each takes to compute."""
+    """[devices]: factor of each device's computing time over the fleet's speed."""
     uplink_bytes_s: Float64
     downlink_bytes_s: Float64
     waits_s: Float64
-    """[devices]: seconds of a part in a round that are neither training nor sending, beside the fleet's latency."""
+    """[devices]: seconds of waiting in a round, besides training, transfers and the fleet's latency."""
     lost: Float64
     """[devices]: share of parts in rounds that never deliver."""
 
     @classmethod
     def draw(cls, fleet: FleetProfile | Trace, requirements: Requirements, *, devices: int, seed: int) -> "Traits":
-        """Decided by `seed`. Raises NoHistory where a trace tells too little."""
+        """Determined by `seed`. Raises NoHistory where a trace has too little data."""
         if isinstance(fleet, Trace):
             found = measured(fleet, devices=devices, seed=seed)
             return cls(
@@ -69,33 +69,33 @@ class Traits:
 
 
 def _same(value: float, devices: int) -> Float64:
-    """[devices], which takes the room of one."""
+    """[devices], stored as a single value."""
     return np.broadcast_to(np.float64(value), (devices,))
 
 
 @dataclass(eq=False)
 class Columns:
-    """What changes, by device."""
+    """Variable state by device."""
 
     busy_until_s: Float64
     held: Int64
     """Number of the version that it has downloaded, or `NEVER`."""
     asked_in: Int64
-    """The last round that asked it, or 0."""
+    """The last round that invited it, or 0."""
     counted: Int64
     """Rounds in which its update counted."""
     loss: Float64
-    """As its last update told it, or not a number."""
+    """Loss reported with its last update, or NaN."""
     trained_s: Float64
-    """Seconds that it trained for that, or not a number."""
+    """Training time of its last update in seconds, or NaN."""
     released_in: Int64
-    """Of the sums that were released in a stream, the place of the newest that it took part in, or `NEVER`."""
+    """Place, in a stream of releases, of the newest sum that it took part in, or `NEVER`."""
     told: Float64
-    """What releases have told of it, as an accountant adds it up: μ²."""
+    """Privacy cost of releases to it: μ²."""
 
     @classmethod
     def of(cls, devices: int) -> "Columns":
-        """Devices that have taken no part yet."""
+        """Initial columns."""
         nothing = np.full(devices, np.nan)
         zeros, never = np.zeros(devices, np.int64), np.full(devices, NEVER, np.int64)
         return cls(
@@ -110,12 +110,12 @@ class Columns:
         )
 
     def stored(self) -> dict[str, Int64]:
-        """By their names, the bits of the numbers as int64."""
+        """The columns by name, their bits as int64."""
         return {field.name: getattr(self, field.name).view(np.int64) for field in fields(self)}
 
     @classmethod
     def restored(cls, stored: dict[str, Int64]) -> "Columns":
-        """From what `stored` gave."""
+        """The inverse of `stored`."""
         floats = {"busy_until_s", "loss", "trained_s", "told"}
         found: dict[str, NDArray[np.float64] | Int64] = {
             field.name: (stored[field.name].view(np.float64) if field.name in floats else stored[field.name]).copy()

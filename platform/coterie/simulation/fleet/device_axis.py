@@ -1,9 +1,9 @@
-"""A train step for many devices at once: each operator of the ONNX graph gets a leading axis of devices.
+"""Vectorises a train step over devices: each operator of the ONNX graph gets a leading device axis.
 
-What `torch.vmap` does to a PyTorch program, done to the graph that devices run. Values that differ between devices have
-a first axis of any size; scalars, constants and what all devices share stay as they are. Operators that know no such
-axis and treat each sample by itself, as pools do, get devices and samples as one axis. A graph with an operator that
-has no rule here is refused, and its devices are trained one by one.
+This is `torch.vmap` for the graph that devices run. Values that differ between devices get a leading axis of any size;
+scalars, constants and shared values stay unchanged. Operators that do not support such an axis and treat samples
+independently, such as pooling, get devices and samples as one axis. A graph with an operator that has no rule here is
+refused, and its devices are trained one by one.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +28,7 @@ ELEMENTWISE = frozenset(
 REDUCING = frozenset(["ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"])
 ALONG_AN_AXIS = frozenset(["ArgMax", "ArgMin", "Concat", "LogSoftmax", "Softmax", "Split"])
 BY_SAMPLE = frozenset(["AveragePool", "Conv", "GlobalAveragePool", "MaxPool", "Resize"])
-"""Their first input has samples as its first axis, each treated by itself; all devices must share the others."""
+"""Operators whose first input has independent samples as its first axis; their other inputs must be shared."""
 
 
 class Unsupported(Exception):
@@ -40,15 +40,15 @@ class Batched(NamedTuple):
 
     graph: bytes
     inputs: frozenset[str]
-    """Of all that it takes; those that differ between devices have a first axis of them."""
+    """All inputs; those that differ between devices have a leading device axis."""
 
 
 def for_many_devices(
     train_step: bytes, *, differ: Collection[str], outputs: Sequence[str], zeros: Collection[str]
 ) -> Batched:
-    """`train_step`, whose inputs `differ` by device where it has them; all `outputs` have the axis.
+    """`train_step` with a device axis on the inputs `differ` that it has, and on all `outputs`.
 
-    `zeros` are inputs that are zero in every step, whose terms are left out. Raises Unsupported.
+    `zeros` are inputs that are always zero, whose terms are removed. Raises Unsupported.
     """
     model = onnx.load_from_string(train_step)
     shapes = Shapes.of(model)
@@ -84,7 +84,7 @@ class _Rewriting:
         self._count: str | None = None
 
     def add(self, node: NodeProto) -> None:
-        """The node, with the axis wherever one of its inputs has it."""
+        """Add the node, with the axis if one of its inputs has it."""
         if not any(name in self._batched for name in node.input):
             self.nodes.append(node)
             return
@@ -143,7 +143,7 @@ class _Rewriting:
         return self._emit("Reshape", [name, self._constant(shape)], [self._new("reshaped")])
 
     def _ranked(self, name: str, rank: int) -> str:
-        """`name` with axes of 1 behind the devices, so that it broadcasts with values of so many axes."""
+        """`name` with axes of size 1 after the device axis, so that it broadcasts with values of this rank."""
         shape = self._shape(name)
         if name not in self._batched or len(shape) >= rank:
             return name
@@ -174,12 +174,12 @@ class _Rewriting:
         self._copied(node, inputs, axis=axis % rank + 1)
 
     def _repeated(self, name: str) -> str:
-        """What all devices share, once for each."""
+        """A shared value, repeated for each device."""
         shape = self._emit("Concat", [self._devices(), self._constant(self._shape(name))], [self._new("shape")], axis=0)
         return self._emit("Expand", [name, shape], [self._new("repeated")])
 
     def _devices(self) -> str:
-        """How many devices there are, int64 [1]."""
+        """The number of devices, int64 [1]."""
         if self._count is None:
             self._count = self._emit("Shape", [self._any], [self._new("count")], start=0, end=1)
         return self._count
@@ -263,13 +263,13 @@ class _Rewriting:
         self._copied(node, [node.input[0], given, *node.input[2:3]])
 
     def max_unpool(self, node: NodeProto) -> None:
-        """Indices count the elements of the whole output: each device's begin behind those of the devices before."""
+        """Indices count the elements of the whole output: each device's are offset by those of earlier devices."""
         numbers, indices = node.input[:2]
         if not {numbers, indices} <= self._batched:
             raise Unsupported("MaxUnpool of what devices share")
         if len(node.input) < 3:
             raise Unsupported("MaxUnpool to a shape that is not given")
-        shape = self._numbers(node.input[2])  # which ONNX does not infer
+        shape = self._numbers(node.input[2])  # not inferred by ONNX
         zero, one = self._scalar(0), self._scalar(1)
         count = self._reshaped(self._devices(), [])
         numbered = self._emit("Range", [zero, count, one], [self._new("numbers")])

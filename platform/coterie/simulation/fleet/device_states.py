@@ -1,7 +1,7 @@
-"""What devices remember: a file that grows at its end, and sixteen bytes of memory for each device of the fleet.
+"""Device states in an append-only file, with sixteen bytes of memory for each device of the fleet.
 
-What is replaced stays in the file until that holds twice what counts; then it is written anew. So a moment that was
-noted can be gone back to.
+Replaced states stay in the file until they take half of it; then the file is rewritten. So a recorded snapshot can be
+restored.
 """
 
 import os
@@ -17,22 +17,22 @@ from coterie.simulation.fleet.splits import Int64
 from coterie_wire.structs import from_msgpack
 
 SPARE_BYTES = 64 << 20
-"""Of what was replaced, that a file may hold whatever else it holds."""
+"""Bytes of replaced states that a file may always contain."""
 
 
 class Moment(NamedTuple):
-    """What devices remembered once."""
+    """A snapshot of all device states."""
 
     file: int
     size_bytes: int
     starts: Int64
-    """[devices]: where in the file each one's begins."""
+    """[devices]: offset of each state in the file."""
     lengths: Int64
-    """[devices]: of how many bytes it is; 0: it remembers nothing."""
+    """[devices]: size in bytes; 0: no state."""
 
 
 class DeviceStates:
-    """Those of one simulation, in its directory."""
+    """The device states of one simulation, in its directory."""
 
     def __init__(self, directory: Path, moment: Moment, flags: int) -> None:
         self._directory, self._number, self._size = directory, moment.file, moment.size_bytes
@@ -42,13 +42,13 @@ class DeviceStates:
 
     @classmethod
     def nothing(cls, directory: Path, *, devices: int) -> Self:
-        """Nobody remembers anything."""
+        """All states empty."""
         moment = Moment(0, 0, np.zeros(devices, np.int64), np.zeros(devices, np.int64))
         return cls(directory, moment, os.O_CREAT | os.O_TRUNC)
 
     @classmethod
     def at(cls, directory: Path, moment: Moment) -> Self:
-        """As they were then. Raises DamagedSimulation where the file has not as much any more."""
+        """The states of a snapshot. Raises DamagedSimulation where the file is too short."""
         try:
             found = cls(directory, moment, 0)
         except OSError as error:
@@ -60,25 +60,25 @@ class DeviceStates:
         return found
 
     def note(self) -> Moment:
-        """The moment that is now, once it is on the disk."""
+        """A snapshot of the current states, after syncing to disk."""
         os.fsync(self._file)
         return Moment(self._number, self._size, self._starts.copy(), self._lengths.copy())
 
     def forget_others(self) -> None:
-        """Remove the files that no moment is needed of but what was noted last."""
+        """Remove files that the latest snapshot does not need."""
         for path in self._directory.glob("devices-*.log"):
             if path != self._path(self._number):
                 path.unlink()
 
     def of(self, device: int) -> Mapping[str, bytes]:
-        """By slot."""
+        """The states of a device by slot."""
         length = int(self._lengths[device])
         if not length:
             return {}
         return from_msgpack(os.pread(self._file, length, int(self._starts[device])), dict[str, bytes])
 
     def put(self, device: int, states: Mapping[str, bytes]) -> None:
-        """Instead of what it remembered."""
+        """Replace the states of a device."""
         self._counting -= int(self._lengths[device])
         self._append(device, msgspec.msgpack.encode(states))
         self._counting += int(self._lengths[device])
@@ -86,7 +86,7 @@ class DeviceStates:
             self._write_anew()
 
     def close(self) -> None:
-        """It is not used any more."""
+        """Close the file."""
         os.close(self._file)
 
     def _path(self, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""Which samples devices have, which the platform has, and which versions are judged on."""
+"""Division of the samples into those of devices, those of the platform, and those for evaluation."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ from coterie_learning.random import derive_seed
 
 
 class DividedData(NamedTuple):
-    """No sample is in two of them."""
+    """Disjoint parts of the samples."""
 
     held_out: Dataset
-    """What versions are judged on."""
+    """For evaluating versions."""
     platform: Dataset
-    """What the platform has, for a merge that learns from samples of its own; empty for others."""
+    """The platform's, for merges that use its own samples; empty for others."""
     own: FleetSamples
-    """What devices have."""
+    """The devices'."""
 
 
 def divided(samples: FleetSamples, *, held_out_share: float, platform: int, seed: int) -> DividedData:
-    """`platform` is how many samples the platform wants. Raises DoesNotFit."""
+    """`platform` is the number of samples for the platform. Raises DoesNotFit."""
     data, columns = samples
     order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(data.labels))
     count = round(held_out_share * len(order))
@@ -40,7 +40,7 @@ def divided(samples: FleetSamples, *, held_out_share: float, platform: int, seed
 
 
 def population_of(run: FleetRun, own: FleetSamples) -> Population:
-    """Which of the samples `own` each device has. Raises DoesNotFit."""
+    """Distribute the samples `own` over devices. Raises DoesNotFit."""
     labels, rng = own.data.classes, np.random.default_rng(derive_seed(run.seed, "split"))
     if run.each is not None:
         classes, devices = run.model.spec.classes, wanted(run.devices)

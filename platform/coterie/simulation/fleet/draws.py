@@ -1,4 +1,4 @@
-"""What agents draw device by device, drawn for many devices at once: the same numbers, with one sort for all."""
+"""The random draws of agents, vectorised over devices: the same numbers, with one sort for all."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ _LAST = np.uint64(2**64 - 1)
 
 
 def epoch_orders(samples: Sequence[int], seeds: Sequence[int], epoch: int) -> Sequence[Int64]:
-    """`coterie_learning.random.epoch_order` of several trainings, each of so many samples."""
+    """`coterie_learning.random.epoch_order` for several trainings, each with so many samples."""
     lots = np.full((len(samples), max(samples)), _LAST, "<u8")
     for row, count, seed in zip(lots, samples, seeds, strict=True):
         row[:count] = np.frombuffer(random_bytes(8 * count, seed, "epoch", epoch), "<u8")
-    # What is no sample comes behind all that are: of equal lots the lower number comes first.
+    # Padding is sorted after all samples: ties go to the lower number.
     orders = lots.argsort(axis=1, kind="stable")
     return [order[:count] for order, count in zip(orders, samples, strict=True)]

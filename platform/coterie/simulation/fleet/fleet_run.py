@@ -1,4 +1,4 @@
-"""What is simulated of a fleet."""
+"""The inputs of a fleet's simulation."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -65,10 +65,10 @@ class FleetRun:
 
     @property
     def speed(self) -> Speed:
-        """Of a device that is neither quick nor slow."""
+        """Speed of an average device."""
         return self.fleet.speed if isinstance(self.fleet, FleetProfile) else Speed()
 
     @property
     def is_on_a_clock(self) -> bool:
-        """Whether its devices do more than rounds on samples that they have, and so go through time one by one."""
+        """Whether devices do more than rounds on fixed samples, and are therefore simulated individually on a clock."""
         return self.drift is not None or self.cloud is not None or self.plan.topology.meeting_rules() is not None

@@ -1,4 +1,4 @@
-"""A train step that is run again and again on the same arrays: nothing is allocated, bound or copied between steps."""
+"""A train step that runs repeatedly on the same arrays, without allocation, binding or copying between steps."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from coterie_wire.tensors import Array, Float32
 
 
 class InPlace:
-    """What a step gives the next, and what it was made from, change places after each."""
+    """Double buffering: inputs and outputs of a step are swapped after each."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class InPlace:
         self._turns = later, (binding, self.state)
 
     def _binding(self, before: Mapping[str, Float32], after: Mapping[str, Float32]) -> onnxruntime.IOBinding:
-        """It refers to the arrays without keeping them: they are this object's."""
+        """The binding does not own the arrays: this object does."""
         binding = self._session.io_binding()
         for name, array in {**self._given, **before}.items():
             binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))

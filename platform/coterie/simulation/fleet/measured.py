@@ -1,4 +1,4 @@
-"""Devices that are, and do, as those of a fleet's trace."""
+"""Devices with the properties and availability of those in a fleet's trace."""
 
 from statistics import median
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from coterie_learning.random import derive_seed
 
 
 class Traced(NamedTuple):
-    """By device."""
+    """Properties by device."""
 
     availability: Measured
     sample_s: Float64
@@ -28,9 +28,9 @@ class Traced(NamedTuple):
 
 
 def measured(trace: Trace, *, devices: int, seed: int) -> Traced:
-    """`devices` devices, each like one of the trace, in turn.
+    """`devices` devices, each modelled on one of the trace, in turn.
 
-    One that delivered nothing is like one that did, drawn by `seed`. Raises NoHistory.
+    Devices that delivered nothing get the properties of one that did, drawn by `seed`. Raises NoHistory.
     """
     own: list[list[TracedPart]] = [[] for _ in range(trace.devices)]
     for part in trace.parts:

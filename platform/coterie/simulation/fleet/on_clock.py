@@ -1,7 +1,7 @@
-"""A fleet whose devices do more than rounds on samples that they have: each goes through time, all on one clock.
+"""A fleet whose devices do more than rounds on fixed samples: each is simulated individually on one clock.
 
-Rounds, help between devices, own training and the cloud model are those of simulations on streams
-(`coterie.simulation.components`): what a fleet adds is who has which samples, and how its devices are.
+Rounds, help between devices, local training and the cloud model are those of simulations on streams
+(`coterie.simulation.components`): a fleet adds the distribution of samples and the properties of devices.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ from coterie_learning.random import derive_seed
 
 
 def simulate_on_clock(run: FleetRun, setting: Setting, divided: DividedData, report: Report) -> FleetOutcome:
-    """Until the simulated days are over. Raises DoesNotFit, and what making a cloud model raises."""
+    """Run until the simulated days are over. Raises DoesNotFit, and what making a cloud model raises."""
     first = NeuralLearner(
         setting.graphs, local_of(run.plan), run.parameters, first=run.parameters, received=run.parameters
     )
@@ -59,7 +59,7 @@ def simulate_on_clock(run: FleetRun, setting: Setting, divided: DividedData, rep
 def _bootstrapped(run: FleetRun, first: NeuralLearner) -> Bootstrapped | None:
     if run.cloud is None:
         return None
-    from coterie.simulation.cloud_model import CloudModel, Pair  # only now: PyTorch takes seconds to import
+    from coterie.simulation.cloud_model import CloudModel, Pair  # imported here: PyTorch takes seconds to import
 
     model, known = CloudModel.stored(run.cloud.program, run.model.spec), run.cloud.parameters
     if known is None:
@@ -70,7 +70,7 @@ def _bootstrapped(run: FleetRun, first: NeuralLearner) -> Bootstrapped | None:
 
 
 def world_of(run: FleetRun, setting: Setting, own: FleetSamples, first: NeuralLearner) -> World:
-    """Before anything happens; `own` are the samples of devices, which all begin with `first`. Raises DoesNotFit."""
+    """The initial world; `own` are the samples of devices, which all start with `first`. Raises DoesNotFit."""
     count, spec = len(setting.population.sizes), setting.graphs.spec
     nothing = setting.data.take(slice(0, 0))
     drawn = Drawn(Task(spec.inputs, spec.classes), 0.0, nothing if run.cloud is None else run.cloud.data, [()] * count)
@@ -93,7 +93,7 @@ def world_of(run: FleetRun, setting: Setting, own: FleetSamples, first: NeuralLe
 
 @dataclass(eq=False)
 class _Rounds:
-    """Rounds that have ended, each with what its version is worth."""
+    """Rounds that have ended, each with the accuracy of its version."""
 
     run: FleetRun
     held_out: Dataset
@@ -120,7 +120,7 @@ class _Rounds:
             invited=one.invited,
             lost=one.lost,
             delivered=one.delivered,
-            diverged=0,  # a device whose training diverges gives its part back, and delivers nothing
+            diverged=0,  # a device whose training diverges releases its assignment, and delivers nothing
             outcome=one.outcome,
             accuracy=None if measured is None else measured.accuracy,
             loss=None if measured is None else measured.loss,

@@ -1,4 +1,4 @@
-"""How exact a version is on the samples that devices hold out of their own, as they measure it in rounds."""
+"""Accuracy of a version on samples held out on devices, as devices measure it in rounds."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from coterie_learning.metrics import measure
 from coterie_wire.tensors import Tensors
 
 MOST = 2_000
-"""Devices that are measured, spread evenly over all that have samples: enough for a median and a worst tenth."""
+"""Number of devices measured, spread evenly over all with samples: enough for a median and a worst decile."""
 
 
 class OnDevices(NamedTuple):
-    """How exact what answers on each device is."""
+    """Accuracy of the models used on devices."""
 
     accuracies: Sequence[float]
-    """Of each device that was measured, the share of its own samples held out that is right."""
+    """Accuracy of each measured device on its held-out samples."""
     own: int
-    """How many of them answer with a model of their own."""
+    """How many of them use a personal model."""
 
 
 def measure_on_devices(setting: Setting, parameters: Tensors, own_of: Callable[[int], Tensors | None]) -> OnDevices:
-    """Of a version; `own_of` gives the model of a device's own that answers instead. At least one has samples."""
+    """Measure a version; `own_of` gives a device's personal model, used instead. At least one device has samples."""
     population = setting.population
     having = np.flatnonzero(population.sizes)
     measured = having[np.linspace(0, len(having) - 1, min(MOST, len(having))).astype(np.int64)]

@@ -1,6 +1,6 @@
-"""Runs as work of a platform's Celery workers: rows in its database, so that none is lost with a worker or with us.
+"""Runs on a platform's Celery workers: rows in its database, so that none is lost with a worker or this process.
 
-The same runs of the same fleet are the same rows: whoever asks again, after an interruption too, finds what is done.
+The same runs of the same fleet are the same rows: a request that is repeated finds earlier results.
 """
 
 import time
@@ -21,16 +21,16 @@ from coterie_wire.structs import from_json
 
 T = TypeVar("T")
 AT_ONCE = 500
-"""Runs that are asked for, or asked about, in one request."""
+"""Runs in one request."""
 POLL_S = 1.0
 PATIENCE_S = 120.0
-"""How long a platform is asked again that does not answer, as when it is being started anew."""
+"""Seconds of retries while a platform does not answer, e.g. during a restart."""
 NOT_NOW = (429, 502, 503, 504)
 TIMEOUT = httpx.Timeout(30.0, read=300.0, write=300.0)
 
 
 def client_of(login: Login) -> httpx.Client:
-    """Requests to the platform that one is logged in to; the caller closes it."""
+    """An HTTP client for the platform of `login`; the caller closes it."""
     headers = {"Authorization": f"Bearer {login.token}"}
     return httpx.Client(base_url=f"{login.url}/api/", headers=headers, timeout=TIMEOUT)
 
@@ -70,11 +70,11 @@ class OnPlatform:
         sleep: Callable[[float], None] = time.sleep,
         say: Callable[[str], None] = lambda _sentence: None,
     ) -> None:
-        """`http` begins at the platform's ``/api/`` and says who asks. `say`: tell people why runs wait."""
+        """`http` has the platform's ``/api/`` as base and is authenticated. `say` prints why runs wait."""
         self._http, self._sleep, self._say = http, sleep, say
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
-        """Raises NoAnswer, RunFailed or RunCancelled, too."""
+        """Also raises NoAnswer, RunFailed or RunCancelled."""
         files = {"file": ("fleet", encode_fleet(runs[0]))}
         fleet = self._asked("POST", "simulated-fleets/", _Fleet, files=files).id
         wanted = [msgspec.to_builtins(wanted_of(run)) for run in runs]
@@ -105,7 +105,7 @@ class OnPlatform:
             known = self._known(fleet, known.keys() - found.keys()) | {key: known[key] for key in found}
 
     def _known(self, fleet: str, wanted: Collection[str]) -> dict[str, _Run]:
-        """How far those are that are `wanted`. Raises RunFailed where somebody has removed them."""
+        """The states of the `wanted` runs. Raises RunFailed where they were removed."""
         found: dict[str, _Run] = {}
         number = 1
         while len(found) < len(wanted):
@@ -120,7 +120,7 @@ class OnPlatform:
         return found
 
     def _asked(self, method: str, path: str, struct: type[T], **content: object) -> T:
-        """Every request may be sent again: it finds what it made. Raises NoAnswer or RunFailed."""
+        """Send a request with retries; all are idempotent. Raises NoAnswer or RunFailed."""
         waited_s = 0.0
         while True:
             try:

@@ -1,6 +1,6 @@
-"""Runs as tasks of Ray: on this machine, or on the cluster that it was told of (Moritz et al. 2018, arXiv 1712.05889).
+"""Runs as Ray tasks, on this machine or on a connected cluster (Moritz et al. 2018, arXiv 1712.05889).
 
-Ray sends Python functions between its own processes; what it is given here is bytes, and one function by its name.
+Ray serialises Python functions between its processes; here it gets only bytes, and one function by its name.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from coterie_wire.errors import WireError
 from coterie_wire.structs import from_json
 
 RETRIES = 3
-"""Times that a run is begun anew whose process or machine died."""
+"""Retries of a run whose process or machine died."""
 
 
 class OnRay:
-    """A core a run. Ray is started on this machine where nobody has connected to a cluster."""
+    """Runs on Ray, one core each. Ray is started on this machine unless it is connected to a cluster."""
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
-        """Raises MissingPackage or RunFailed, too."""
+        """Also raises MissingPackage or RunFailed."""
         if find_spec("ray") is None:
             raise MissingPackage(package="ray", purpose="runs on Ray", extra="ray")
         import ray
@@ -55,7 +55,7 @@ class OnRay:
 
 
 def _performed(fleet: bytes, wanted: bytes) -> tuple[bytes, str]:
-    """An outcome, or why there is none: errors of ours are not taken apart by Ray."""
+    """An outcome or an error message, since Ray would wrap our exceptions."""
     try:
         return run_shared(fleet, wanted), ""
     except CoterieError as error:

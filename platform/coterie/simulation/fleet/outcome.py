@@ -1,4 +1,4 @@
-"""The result of a fleet's simulation, as it is written to JSON."""
+"""The result of a fleet's simulation, as written to JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Models of devices' own, remembered as states are: those that rounds train on, and those beside the version."""
+"""Personal models of devices, stored like device states: those that rounds train, and those beside the version."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -18,21 +18,21 @@ from coterie_learning.random import derive_seed
 from coterie_wire.tensors import Tensors
 
 OWN = "own"
-"""The slot under which a device remembers it."""
+"""The slot name under which it is stored."""
 _VERSION = "version"
 
 
 class Own(NamedTuple):
-    """What a device has of its own."""
+    """A device's personal model."""
 
     parameters: Tensors | None
-    """None: the version answers."""
+    """None: the version is used."""
     version: int
-    """That it was last trained from, or beside."""
+    """The version that it was last trained from, or beside."""
 
 
 def own_of(states: Mapping[str, bytes]) -> Own | None:
-    """That of a device which remembers `states`; None: it has trained none yet."""
+    """The personal model in a device's `states`; None: it has not trained one yet."""
     blob = states.get(OWN)
     if blob is None:
         return None
@@ -41,12 +41,12 @@ def own_of(states: Mapping[str, bytes]) -> Own | None:
 
 
 def encode_own(own: Own) -> bytes:
-    """What is remembered."""
+    """The stored form."""
     return encode_state(State(own.parameters or {}, {_VERSION: own.version}))
 
 
 def trained_beside(setting: Setting, base: Base, device: int, own: Own | None, rules: PersonalRules) -> Own:
-    """The model beside version `base`, which the device has just received."""
+    """Train the personal model beside version `base`, which the device has just received."""
     if own is not None and own.version == base.number:
         return own
     dataset, graphs = setting.dataset(device), setting.graphs
@@ -69,7 +69,7 @@ def trained_beside(setting: Setting, base: Base, device: int, own: Own | None, r
 
 
 def trained_samples(sizes: Int64, rules: PersonalRules) -> Int64:
-    """How many samples each device, which has so many, goes through for a version at most, each pass counted."""
+    """Most samples that devices of these sizes process for a version, counted in each epoch."""
     each, places = np.unique(sizes, return_inverse=True)
     return np.array([_trained(int(size)) for size in each], np.int64)[places] * rules.epochs
 

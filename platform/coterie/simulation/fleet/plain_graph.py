@@ -1,4 +1,4 @@
-"""A train step without what a plan does not ask for, and with scalars multiplied where there are fewest numbers."""
+"""Optimises a train step: removes terms that a plan does not use, and multiplies scalars with the smallest factor."""
 
 import math
 from collections import Counter
@@ -9,9 +9,9 @@ import onnx
 from onnx import GraphProto, NodeProto
 
 KEEPS_ZERO = frozenset({"Cast", "Concat", "Expand", "Identity", "Neg", "ReduceSum", "Reshape", "Split", "Transpose"})
-"""Operators whose outputs are zero where all their numbers are."""
+"""Operators whose outputs are zero if all their inputs are."""
 SHAPED_BY_SECOND = frozenset({"Expand", "ReduceSum", "Reshape", "Split"})
-"""Those of them whose other inputs are shapes or axes."""
+"""Operators among them whose other inputs are shapes or axes."""
 
 
 class Shapes(NamedTuple):
@@ -21,7 +21,7 @@ class Shapes(NamedTuple):
 
     @classmethod
     def of(cls, model: onnx.ModelProto) -> "Shapes":
-        """As ONNX infers them."""
+        """Shapes inferred by ONNX."""
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
         values = (*inferred.input, *inferred.value_info, *inferred.output)
         found = {
@@ -34,7 +34,7 @@ class Shapes(NamedTuple):
 
 
 def without_zeros(graph: GraphProto, shapes: Shapes, zeros: Collection[str]) -> Sequence[NodeProto]:
-    """The nodes of `graph` without the terms that are zero because the inputs `zeros` are: no number changes.
+    """The nodes of `graph` without the terms that are zero because the inputs `zeros` are; results do not change.
 
     Exact for numbers that are finite: x + 0 is x, and 0 · x is 0.
     """
@@ -58,9 +58,9 @@ def without_zeros(graph: GraphProto, shapes: Shapes, zeros: Collection[str]) -> 
 
 
 def early_products(nodes: Sequence[NodeProto], shapes: Shapes, outputs: Collection[str]) -> Sequence[NodeProto]:
-    """The nodes with c · (A B) as (c A) B, for given scalars c, where A is smaller than A B and nothing else uses that.
+    """Rewrite c · (A B) as (c A) B for input scalars c, where A is smaller than A B and A B has no other use.
 
-    Numbers differ by how products are rounded.
+    Results differ only by rounding.
     """
     uses = Counter([*outputs, *(name for node in nodes for name in node.input)])
     products = {node.output[0]: node for node in nodes if node.op_type in {"Gemm", "MatMul"} and len(node.input) == 2}
@@ -98,7 +98,7 @@ def needed(nodes: Sequence[NodeProto], outputs: Collection[str]) -> Sequence[Nod
 
 
 def _unchanged(operator: str, inputs: Sequence[str], zero: Collection[str]) -> str | None:
-    """Which input a sum equals, since the other is zero."""
+    """The input that a sum equals, since the other is zero."""
     if operator == "Add":
         first, second = inputs
         return second if first in zero else first if second in zero else None

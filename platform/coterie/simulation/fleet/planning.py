@@ -1,4 +1,4 @@
-"""Proposes plans for a goal: an accuracy, within a time, for so many bytes, joules and epsilon of a device.
+"""Proposes plans for a goal: an accuracy within a time, and limits on bytes, joules and epsilon of a device.
 
 Plans with other hyperparameters are tried on one fleet with few rounds, the best third with three times as many, and so
 on (successive halving, as `coterie.simulation.fleet.sweep`); those that are left run until the time is over, on seeds
@@ -31,7 +31,7 @@ USUAL = Costs()
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """What a plan must reach."""
+    """The goal of a plan."""
 
     accuracy: float
     """On samples held out; where samples come over time, of predictions before devices learn from them."""
@@ -44,7 +44,7 @@ class Goal(msgspec.Struct, frozen=True):
 
 
 class PlanFigures(msgspec.Struct, frozen=True):
-    """Of one plan, when it reaches the accuracy, or at the end; medians over the judging seeds."""
+    """Figures of a plan when it reaches the accuracy, or at the end; medians over the judging seeds."""
 
     accuracy: float
     reaches_s: float | None
@@ -60,7 +60,7 @@ class PlanFigures(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A plan, what it takes, and why it is proposed."""
+    """A proposed plan, its figures, and the reason."""
 
     plan: Document
     values: Values
@@ -88,7 +88,7 @@ class Proposals(msgspec.Struct, frozen=True):
 
 
 def usual_dimensions(run: FleetRun) -> Sequence[Dimension]:
-    """What is tried where nobody says: step size, passes, codec and size of rounds, as far as the plan takes them."""
+    """Default dimensions: learning rate, epochs, codec and round size, as far as the plan has them."""
     devices = run.devices or math.inf
     sizes = [size for size in (10, 30, 100) if size <= devices / 3] or [max(1, int(min(devices, 10) // 2))]
     every = (
@@ -105,7 +105,7 @@ def usual_dimensions(run: FleetRun) -> Sequence[Dimension]:
 
 
 def _noise(plan: Plan) -> Iterator[Dimension]:
-    """Half and twice the noise, where the plan has any: what is told of devices against accuracy."""
+    """Half and twice the noise, where the plan has any: the trade-off of privacy and accuracy."""
     told = getattr(plan.privacy, "noise_multiplier", None)
     if told:
         yield Dimension("privacy.noise_multiplier", (told / 2, told, 2 * told))
@@ -121,7 +121,7 @@ def propose(
     report: Report,
     runner: Runner = HERE,
 ) -> Proposals:
-    """Search, and judge what is left; the same, whoever performs the runs.
+    """Search, and judge the finalists; the result does not depend on the runner.
 
     Raises DoesNotFit, and what `simulate_fleet` and the runner raise.
     """
@@ -188,13 +188,13 @@ class _Search:
         self.report(SimulationProgress(min(1.0, (self.done + rounds) / self.ahead), int(self.done + rounds)))
 
     def _judged(self, plans: Sequence[Plan], seeds: Sequence[int]) -> Iterator[PlanFigures]:
-        """Of each plan, on all seeds."""
+        """Outcomes of each plan, on all seeds."""
         every = self._figures([self._run(plan, seed, self.run.rounds) for plan in plans for seed in seeds])
         for begin in range(0, len(every), len(seeds)):
             yield _medians(every[begin : begin + len(seeds)])
 
     def _figures(self, runs: Sequence[FleetRun]) -> Sequence[PlanFigures]:
-        """Of each run until it reaches the accuracy: what came later is not counted."""
+        """Figures of each run until it reaches the accuracy; later costs are not counted."""
         outcomes = list(self._held(runs))
         moments = [_moments(outcome) for outcome in outcomes]
         reached = [next((one for one in those if one.accuracy >= self.goal.accuracy), None) for those in moments]
@@ -223,7 +223,7 @@ class _Search:
         )
 
     def _misses(self, figures: PlanFigures) -> str | None:
-        """What keeps it from the goal, as words; None: nothing does."""
+        """Why it misses the goal, as a sentence; None: it does not."""
         goal = self.goal
         if figures.reaches_s is None:
             return f"reaches {figures.accuracy:.3f} of {goal.accuracy:.3f} in {in_words(goal.within_s)}"
@@ -248,7 +248,7 @@ class _Search:
             if len(good) > 1 and of(figures) == min(map(of, good)) and math.isfinite(of(figures))
         ]
         took = f"{figures.rounds} round{'' if figures.rounds == 1 else 's'}"
-        if self.run.drift is not None:  # then most of the time is between rounds, if there are any
+        if self.run.drift is not None:  # most of the time is then between rounds, if there are any
             took = in_words(figures.reaches_s or 0.0)
         told = f"Reaches the goal after {took}"
         told += f", {_listed(best)} of those that do." if best else "."
@@ -286,11 +286,11 @@ class _Moment(NamedTuple):
     """Held until then; None: samples come over time, and rounds do not say how much of it is over."""
 
     def is_end_of(self, outcome: FleetOutcome) -> bool:
-        """Whether nothing came later."""
+        """Whether it is the end of the outcome."""
         return self.at_s >= outcome.simulated_s if self.rounds is None else self.rounds == len(outcome.rounds)
 
     def ending(self, run: FleetRun) -> FleetRun:
-        """`run`, which ends then."""
+        """`run`, shortened to end at this moment."""
         if self.rounds is None:
             return replace(run, ends_s=self.at_s)
         return replace(run, rounds=self.rounds, evaluate_every=self.rounds)

@@ -1,4 +1,4 @@
-"""Which samples each device has: divided among devices, or drawn from all when a device is looked at."""
+"""Which samples each device has: divided among devices, or drawn on demand with replacement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,27 +19,27 @@ class Population(Protocol):
 
     @property
     def sizes(self) -> Int64:
-        """How many each device has."""
+        """Number of samples of each device."""
 
     def rows(self, device: int) -> Int64:
-        """Which samples of all `device` has, in the order of their numbers on it."""
+        """Rows of the samples of `device`, in the order of their numbers on it."""
 
     def rows_of(self, devices: Sequence[int]) -> Sequence[Int64]:
-        """`rows` of each."""
+        """`rows` of each device."""
 
 
 @dataclass(frozen=True, eq=False)
 class Divided:
-    """Each sample is one device's."""
+    """Each sample belongs to one device."""
 
     ends: Int64
-    """[devices]: where in `order` the samples of each end."""
+    """[devices]: end of each device's samples in `order`."""
     order: Int64
-    """Rows of the samples, those of one device together, ascending."""
+    """Rows of the samples, grouped by device, ascending."""
 
     @classmethod
     def by(cls, owners: Int64, *, devices: int) -> "Divided":
-        """`owners` are the devices of the samples; samples of -1 are nobody's."""
+        """`owners` are the devices of the samples; -1: none."""
         order = np.argsort(owners, kind="stable").astype(np.int64)
         counts = np.bincount(owners[owners >= 0], minlength=devices)
         return cls(np.cumsum(counts), order[(owners < 0).sum() :])
@@ -57,13 +57,13 @@ class Divided:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Each device draws as many samples with replacement, the same ones whenever it is looked at; nothing is stored.
+    """Each device draws the same number of samples with replacement, reproducibly; nothing is stored.
 
     The draw is a function of seed and device, by `coterie_learning.random`.
     """
 
     cumulative: Float64
-    """[devices, classes]: shares of the classes on each device, summed up."""
+    """[devices, classes]: cumulative shares of the classes on each device."""
     labels: Int64
     """The classes of all samples."""
     each: int

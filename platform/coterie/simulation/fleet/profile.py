@@ -1,7 +1,6 @@
-"""How fast the devices of a fleet are, how they are connected, when they may train and how often they get lost.
+"""Fleet profiles: speed, connection, availability and dropout rate of devices.
 
-A profile is one of those that are shipped, a TOML file, or the trace of a fleet as `coterie twin FEDERATION --export`
-writes it.
+A profile is a shipped one, a TOML file, or the trace of a fleet as written by `coterie twin FEDERATION --export`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ TRACE = ".json"
 
 
 class DeviceClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Devices of one make, beside the profile's speed."""
+    """A class of devices, relative to the profile's speed."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     share: Annotated[float, Meta(gt=0, le=1, description="of the fleet; shares add up to 1")]
@@ -34,7 +33,7 @@ class DeviceClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FleetProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fleet as its file has it."""
+    """A fleet as in its file."""
 
     speed: Speed = Speed()
     habits: Habits = Habits()
@@ -59,7 +58,7 @@ def shipped_profiles() -> Mapping[str, Path]:
 
 
 def read_profile(name: str | None) -> FleetProfile | Trace:
-    """A shipped profile by its name, or what is in a file; None: devices as scenarios have them, that always may train.
+    """A shipped profile by its name, or one in a file; None: devices as in scenarios, which may always train.
 
     Raises UnknownProfile or MalformedFile.
     """

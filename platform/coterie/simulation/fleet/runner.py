@@ -1,4 +1,4 @@
-"""Who performs the runs of a sweep: this process, Ray, or a platform's workers. The outcomes are the same bytes."""
+"""Runners of a sweep: this process, Ray, or a platform's workers. All give the same bytes."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,21 +10,21 @@ from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import SimulationProgress
 
 Tell = Callable[[float], None]
-"""Told how many rounds of all runs have been held, one that ended early counted as if it had held all."""
+"""Called with the number of rounds held in all runs; a run that ended early counts as complete."""
 
 
 class Runner(Protocol):
     """Performs runs of one fleet."""
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
-        """In the order of `runs`, which differ in plan, seed, rounds and measurements alone.
+        """Outcomes in the order of `runs`, which differ only in plan, seed, rounds and measurements.
 
         Raises what `simulate_fleet` raises of the first that fails, and what the way there raises.
         """
 
 
 class LocalRunner:
-    """One after the other, each with as many processes as it has workers."""
+    """Performs runs one after the other, each with its number of worker processes."""
 
     def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
         found: list[FleetOutcome] = []

@@ -1,4 +1,4 @@
-"""The runners by the names that commands call them."""
+"""The runners by their names in commands."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ RUNNERS: tuple[On, ...] = get_args(On)
 
 @contextmanager
 def runner_on(on: On, login: Callable[[], Login]) -> Iterator[Runner]:
-    """Whoever performs runs there; `login` says which platform, where one is meant."""
+    """The runner named `on`; `login` is the platform, where that is meant."""
     if on == "platform":
         from coterie.simulation.fleet.on_platform import OnPlatform, client_of  # only now: HTTP is a tenth of a start
 

@@ -1,4 +1,4 @@
-"""Samples of the user's own: an NPZ file, a Parquet file, or a directory of such files."""
+"""The user's own samples: an NPZ file, a Parquet file, or a directory of such files."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -20,15 +20,15 @@ Column = NDArray[np.generic]
 
 
 class FleetSamples(NamedTuple):
-    """Samples, and what else is known of each."""
+    """Samples with further columns."""
 
     data: Dataset
     columns: Mapping[str, Column]
-    """One value a sample, e.g. whose it is; ``file`` numbers the files of a directory, from 0 in the order of names."""
+    """One value a sample, e.g. its user; ``file`` numbers the files of a directory, from 0 in the order of names."""
 
 
 def read_samples(path: Path, model: ModelSpec, *, beside: Collection[str] = ()) -> FleetSamples:
-    """What is at `path` for a classifier `model`; columns `beside` its inputs tell samples apart.
+    """Read the samples at `path` for a classifier `model`, with the columns `beside` its inputs.
 
     A file has classes as ``y`` and inputs by their names, or the only one as ``x``. In a Parquet file an input is a
     column of lists; or all columns of numbers but ``y`` and those are the numbers of the only input, in their order.
@@ -63,7 +63,7 @@ def _read(path: Path) -> Mapping[str, Column]:
 def _read_parquet(path: Path) -> Mapping[str, Column]:
     if find_spec("pyarrow") is None:
         raise MissingPackage(package="pyarrow", purpose="Parquet files", extra="simulation")
-    import pyarrow as arrow  # only now: few need it
+    import pyarrow as arrow  # imported here: rarely needed
     from pyarrow import parquet
 
     try:
@@ -138,6 +138,6 @@ def _shaped(path: Path, numbers: Column | None, spec: TensorSpec, count: int) ->
 
 
 def _is_laid_out(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether a sample's numbers stand in the order of `wanted`: axes of one apart the same, or all in one row."""
+    """Whether a sample's shape matches `wanted`: the same except for axes of size 1, or flat."""
     one, other = ([size for size in shape if size != 1] for shape in (found, wanted))
     return one == other or (math.prod(found) == math.prod(wanted) and min(len(one), len(other)) == 1)

@@ -1,4 +1,4 @@
-"""What stays the same in one simulation: the plan, the model, and which device has which samples."""
+"""The constant inputs of one simulation: the plan, the model, and the samples of each device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from coterie_wire.tensor_files import InMemory
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """All that training needs beside a block."""
+    """All inputs of training besides a block."""
 
     plan: Plan
     graphs: Graphs
@@ -36,18 +36,18 @@ class Setting:
 
     @cached_property
     def contents(self) -> Contents:
-        """Of updates."""
+        """The format of updates."""
         return Contents(self.graphs.spec, self.plan.codec, self.plan.local)
 
     def device_plan(self, base: Base) -> DevicePlan:
-        """That of devices which train from `base`."""
+        """The plan of devices that train from `base`."""
         plan = self.plan.device
         if base.bound is None:
             return plan
         return msgspec.structs.replace(plan, privacy=plan.privacy.bounded_by(base.bound))
 
     def seed_of(self, device: int, number: int) -> int:
-        """Of the training of `device` in round `number`."""
+        """The seed of the training of `device` in round `number`."""
         return derive_seed(self.seed, "training", device, number)
 
     def dataset(self, device: int) -> Dataset:
@@ -59,20 +59,20 @@ class Setting:
         return sorted(set(self.dataset(device).classes.tolist()))
 
     def sent_classes(self, device: int) -> Sequence[int]:
-        """Those whose rows its update holds, where the plan customises the output layer."""
+        """Classes whose rows its update contains, where the plan customises the output layer."""
         return self.seen(device) if self.plan.local.scope().head == "seen" else ()
 
     def states(self, member: Member) -> States:
-        """What it remembers for its part in a round."""
+        """Its states for its part in a round."""
         return {slot: decode_state(blob) for slot, blob in member.states.items() if slot in (LOCAL, CODEC)}
 
     def found(self, device: int, payload: bytes, samples: int, states: States) -> DeviceResult:
-        """What is known of an update; its numbers are checked as the platform checks them."""
+        """The result for an update; its numbers are checked as on the platform."""
         try:
             norm = self.contents.open(InMemory(payload), self.sent_classes(device)).extent().norm
         except WireError as error:
             return unusable(device, error)
-        # Of a codec that loses nothing, zeros would be remembered.
+        # With a lossless codec, the stored residual would be zero.
         nothing = {CODEC} if self.plan.codec.exact else ()
         kept = {
             slot: encode_state(state) for slot, state in states.items() if slot not in nothing and not state.is_empty
@@ -81,7 +81,7 @@ class Setting:
 
 
 def unusable(device: int, error: WireError) -> DeviceResult:
-    """That of a device whose numbers cannot be used. Raises `error` where it is another, the kind's own fault."""
+    """The result of a device with unusable numbers. Raises any other `error`, which is the kind's own fault."""
     if error.code not in ("update.not_finite", "update.out_of_range"):
         raise error
     return DeviceResult(device, 0)
@@ -93,7 +93,7 @@ def train_ids(samples: int, local: Local) -> Sequence[int]:
 
 
 def held_out_ids(samples: int, local: Local) -> Sequence[int]:
-    """The numbers of the samples that a device with so many measures versions on."""
+    """The numbers of the samples that a device with so many evaluates versions on."""
     return _parts(samples, local).held_out
 
 

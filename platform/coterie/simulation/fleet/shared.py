@@ -1,7 +1,7 @@
-"""What the runs of a sweep have in common, as one file that travels to whoever performs them; and how one is performed.
+"""The common inputs of a sweep's runs, as one file that is sent to the runner; and how a run is performed.
 
-The file is one of tensors (`coterie_wire.tensors`): graphs, parameters, samples, and JSON of the rest. It runs no code
-when it is read.
+The file is a tensor file (`coterie_wire.tensors`): graphs, parameters, samples, and JSON of the rest. Reading it runs
+no code.
 """
 
 import shutil
@@ -43,7 +43,7 @@ CLOUD, CLOUD_LABELS, CLOUD_INPUT, CLOUD_PARAMETERS = "cloud", "cloud_labels", "c
 
 
 class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is no tensor."""
+    """Inputs other than tensors."""
 
     spec: ModelSpec
     split: Document
@@ -59,12 +59,12 @@ class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def wanted_of(run: FleetRun) -> RunRequest:
-    """In what `run` differs from others of its fleet."""
+    """The inputs in which `run` differs from others of its fleet."""
     return RunRequest(plan_document(run.plan), run.seed, run.rounds, run.evaluate_every, run.ends_s)
 
 
 def encode_fleet(run: FleetRun) -> bytes:
-    """All of `run` but `wanted_of` and its workers; the same for the same fleet."""
+    """Encode `run` without `wanted_of` and its workers; equal fleets give equal bytes."""
     data, columns = run.samples
     told = _Told(
         spec=run.model.spec,
@@ -90,7 +90,7 @@ def encode_fleet(run: FleetRun) -> bytes:
     for name, wanted in ((OWNERS, run.split.column()), (COMING, run.drift and run.drift.column())):
         column = columns.get(wanted or "")
         if column is not None:
-            # Numbered in the order of the values: splits and drifts take them in that order, whatever they are.
+            # Numbered in the order of the values, which splits and drifts preserve.
             tensors[name] = np.unique(column, return_inverse=True)[1].astype(np.int64)
     if run.cloud is not None:
         tensors |= {CLOUD: _bytes(run.cloud.program), CLOUD_LABELS: run.cloud.data.classes}
@@ -101,7 +101,7 @@ def encode_fleet(run: FleetRun) -> bytes:
 
 
 def decode_fleet(content: bytes, wanted: RunRequest) -> FleetRun:
-    """The run of the fleet that is wanted. Raises DoesNotFit."""
+    """Decode the run `wanted` of a fleet. Raises DoesNotFit."""
     try:
         header = read_header(content)
         found = view_tensors(content, header, expected=tuple(header.specs.values()))
@@ -148,7 +148,7 @@ def decode_fleet(content: bytes, wanted: RunRequest) -> FleetRun:
 def _cloud(found: Mapping[str, Array], spec: ModelSpec) -> GivenCloud | None:
     if CLOUD not in found:
         return None
-    # Arrays of their own: PyTorch takes none that cannot be written.
+    # Copies, since PyTorch requires writable arrays.
     inputs = {tensor.name: found[f"{CLOUD_INPUT}{tensor.name}"].copy() for tensor in spec.inputs}
     labels = cast(Int64, found[CLOUD_LABELS].copy())
     if any(len(array) != len(labels) for array in inputs.values()) or not _are_classes(labels, spec.classes):
@@ -158,13 +158,13 @@ def _cloud(found: Mapping[str, Array], spec: ModelSpec) -> GivenCloud | None:
 
 
 def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRunResult:
-    """The work of job `fleet_run`. Raises CannotRun. It goes on where it was, in the same directory."""
+    """The work of job `fleet_run`; resumes in the same directory. Raises CannotRun."""
     rounds, began_s = arguments.wanted.rounds, time.monotonic()
     began_at: float | None = None
 
     def tell(progress: SimulationProgress) -> None:
         nonlocal began_at, began_s
-        if began_at is None:  # what an earlier attempt has done took no time of this one
+        if began_at is None:  # progress of an earlier attempt took no time of this one
             began_at, began_s = progress.share, time.monotonic()
         done, took_s = progress.share - began_at, time.monotonic() - began_s
         values = {LEFT_S: took_s * (1 - progress.share) / done} if done > 0 else {}
@@ -181,7 +181,7 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
 
 
 def figures_of(outcome: FleetOutcome) -> SimulationFigures:
-    """What a list shows of it."""
+    """The figures for a list."""
     course = outcome.accuracy_by_tick if outcome.drift else [one.accuracy for one in outcome.rounds]
     return SimulationFigures(
         accuracy=outcome.accuracy,
@@ -194,13 +194,13 @@ def figures_of(outcome: FleetOutcome) -> SimulationFigures:
 
 
 def run_shared(fleet: bytes, wanted: bytes) -> bytes:
-    """The outcome, as JSON, of a run that is wanted, as JSON. Raises what `simulate_fleet` raises."""
+    """The outcome, as JSON, of a run given as JSON. Raises what `simulate_fleet` raises."""
     run = decode_fleet(fleet, from_json(wanted, RunRequest))
     return msgspec.json.encode(simulate_fleet(run, report=unreported))
 
 
 def simulate_kept(run: FleetRun, *, report: Callable[[SimulationProgress], None], keep: Path) -> FleetOutcome:
-    """`simulate_fleet`; begins anew where nothing can be kept, or it is damaged, as a power loss may leave it."""
+    """`simulate_fleet`; restarts where the checkpoint is not writable or damaged, e.g. after a power loss."""
     if run.is_on_a_clock:
         return simulate_fleet(run, report=report)
     try:

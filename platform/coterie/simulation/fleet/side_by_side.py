@@ -1,7 +1,7 @@
-"""Many devices trained at once: one train step with an axis of devices, the same batches as one by one.
+"""Batched training of many devices: one train step with a device axis, with the same batches as one by one.
 
-Only where a round is descent from the received version and an update is the difference from it; what a plan asks
-beyond that, devices do one by one. What they learn differs only by how products are rounded: see `TOLERANCE`.
+Only for plans in which a round is descent from the received version and an update is the difference from it; under
+other plans devices train one by one. Results differ only by rounding: see `TOLERANCE`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,24 +34,24 @@ from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array, Float32, Tensors
 
 TOLERANCE = 1e-4
-"""Of the largest change of a parameter in a round, the part by which an update differs at most from one by one."""
+"""Largest deviation from one-by-one training, as a share of the largest change of a parameter in a round."""
 CACHED_BYTES = 512 << 10
-"""Parameters of a block, at most, so that a step finds them in a core's cache."""
+"""Most parameters of a block, so that they fit into a core's cache."""
 FEWEST, MOST = 8, 64
-"""Devices of a block. A model of which not even the fewest find room is trained one by one, which is as quick."""
+"""Devices of a block. Models for which not even the fewest fit are trained one by one, which is as fast."""
 
 
 class OneByOne(Exception):
-    """Why a plan's devices cannot train side by side, as a sentence."""
+    """Why a plan's devices cannot train in one batch, as a sentence."""
 
 
 class _Trained(NamedTuple):
     parameters: Mapping[str, Float32]
     """By name, [devices, ...]."""
     steps: Sequence[int]
-    """That each did."""
+    """Steps of each."""
     samples: Sequence[int]
-    """That each learned from; 0: it diverged."""
+    """Samples of each; 0: it diverged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +61,22 @@ class SideBySide:
     session: onnxruntime.InferenceSession
     inputs: frozenset[str]
     carried: Mapping[str, str]
-    """What a step gives to the next: by the name of the input that of the output."""
+    """Outputs that become inputs of the next step: names of outputs by those of inputs."""
     devices: int
-    """Of a block, at most."""
+    """Most devices of a block."""
     mixes: bool
     """Whether devices of a block may have received different versions, as under asynchronous rounds."""
 
     @classmethod
     def of(cls, plan: Plan, spec: ModelSpec, train_step: bytes, *, most_steps: int) -> Self:
-        """`most_steps` is how many steps any device does. Raises OneByOne."""
+        """`most_steps` is the largest number of steps of any device. Raises OneByOne."""
         devices = _devices_of_block(spec)
         _check(plan, spec)
         weighed = [plan.local.step_scalars(step).scalars(spec.scalars, step=step) for step in range(most_steps)]
         zeros = {name for name in spec.scalars if all(one[name] == 0 for one in weighed)}
         parameters = [f"param.{tensor.name}" for tensor in spec.parameters]
         state = [tensor.name for tensor in spec.optimiser_state]
-        if "momentum" in zeros:  # then what a step remembers of the one before weighs nothing
+        if "momentum" in zeros:  # the optimiser state then has no effect
             state = [name for name in state if not name.startswith("velocity.")]
         differ = {tensor.name for tensor in spec.inputs} | {TARGET, "sample_weight", *parameters, *state}
         mixes = plan.pace.staleness_allowed() is not None
@@ -90,7 +90,7 @@ class SideBySide:
         return cls(open_session(made.graph), made.inputs, carried, devices, mixes)
 
     def train(self, setting: Setting, block: Block) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
-        """What the devices found, and the sum of their updates where these travel as they are."""
+        """The devices' results, and the sum of their updates where these are sent unencoded."""
         bases = _bases(block)
         trained, plan = self._trained(setting, bases, block), setting.plan
         if plan.codec.exact and plan.privacy.leaves_as_is and not block.keeps_updates:
@@ -154,7 +154,7 @@ class SideBySide:
         return batches.reshape(each).swapaxes(0, 1).copy(), weights.reshape(each).swapaxes(0, 1).copy()
 
     def _given(self, local: Local, spec: ModelSpec, bases: Sequence[Base], block: Block) -> dict[str, Array]:
-        """What no step changes: what all share, and room for what is written before each."""
+        """Constant inputs: shared values, and buffers that are filled before each step."""
         shape = len(block.members), spec.batch_size
         received = list(zip(bases, block.members, strict=True))
         begun = [
@@ -177,11 +177,11 @@ class SideBySide:
         }
 
     def _of_block(self, each: Sequence[Float32]) -> Float32:
-        """What each device has, or where no two differ, what all share."""
+        """One value for each device, or a single one where all are equal."""
         return np.stack(each) if self.mixes else each[0]
 
     def _begun(self, spec: ModelSpec, bases: Sequence[Base]) -> dict[str, Float32]:
-        """What the first step begins with, of each device."""
+        """The initial values of the first step, for each device."""
         begun: dict[str, Float32] = {
             one.name: np.zeros((len(bases), *one.shape), np.float32) for one in spec.optimiser_state
         }
@@ -191,7 +191,7 @@ class SideBySide:
         return {name: begun[name] for name in self.carried}
 
     def _fill(self, setting: Setting, given: Mapping[str, Array], rows: Int64, weights: Float32) -> None:
-        """Padding is any sample, which weighs nothing."""
+        """Padding is an arbitrary sample with weight 0."""
         for name, numbers in setting.data.inputs.items():
             given[name][...] = numbers.take(rows, axis=0)
         given[TARGET][...] = setting.data.classes.take(rows)
@@ -200,7 +200,7 @@ class SideBySide:
 
 @lru_cache(maxsize=4096)
 def _places(samples: int, local: Local) -> Int64:
-    """Where a device with so many has those that it trains on."""
+    """Places of the training samples of a device with so many samples."""
     return np.asarray(train_ids(samples, local), np.int64) - 1
 
 
@@ -231,7 +231,7 @@ def _check(plan: Plan, spec: ModelSpec) -> None:
 
 
 def _bases(block: Block) -> Sequence[Base]:
-    """What each device has received; each version is read once."""
+    """The version received by each device; each file is read once."""
     found = {path: read_version(path) for path in dict.fromkeys(one.version for one in block.members)}
     return [found[one.version] for one in block.members]
 
@@ -239,7 +239,7 @@ def _bases(block: Block) -> Sequence[Base]:
 def _differences(
     setting: Setting, bases: Sequence[Base], block: Block, trained: _Trained
 ) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
-    """Updates as they are, summed as agents' are; `bases` are one for each device, or one for all."""
+    """Unencoded updates, summed like agents'; `bases` has one for each device, or one for all."""
     members, parameters = block.members, trained.parameters
     ends = np.cumsum([bases[0].parameters[name].size for name in parameters])
     changes = np.empty((len(members), ends[-1]), np.float32)

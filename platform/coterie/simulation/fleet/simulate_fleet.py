@@ -1,4 +1,4 @@
-"""Runs the rounds of a plan on a fleet whose devices have their samples from the beginning."""
+"""Runs the rounds of a plan on a fleet with fixed samples."""
 
 import hashlib
 import tempfile
@@ -53,15 +53,15 @@ NO_CLOUD = "there is no cloud model: give one with its data (--cloud CLOUD.pt2 -
 ONE_BY_ONE = 32
 """Devices of a block that train one by one."""
 SAVED_EVERY_S = 5.0
-"""Seconds of real time between two states that are kept, at least."""
+"""Least seconds of real time between two checkpoints."""
 
 
 def simulate_fleet(run: FleetRun, *, report: Report, keep: Path | None = None) -> FleetOutcome:
-    """Hold the rounds; the same run gives the same outcome, with any number of workers, killed and gone on or not.
+    """Hold the rounds; the same run gives the same outcome, with any number of workers, resumed or not.
 
-    `keep` is a directory for what going on takes; the same run in the same directory goes on where it was.
-    Raises DoesNotFit, also with `keep` where devices go through time one by one, MalformedFile where nothing can be
-    kept there, OtherSimulation, DamagedSimulation or WorkerLost.
+    `keep` is a directory for checkpoints: the same run in the same directory resumes. Raises DoesNotFit, also with
+    `keep` where devices are simulated individually on a clock, MalformedFile where the directory is not writable,
+    OtherSimulation, DamagedSimulation or WorkerLost.
     """
     _check(run)
     if keep is not None and run.is_on_a_clock:
@@ -119,7 +119,7 @@ def _choose(run: FleetRun, most_steps: int) -> _Choice:
 
 
 def _check(run: FleetRun) -> None:
-    """Refuse what this kind of simulation would get wrong. Raises DoesNotFit."""
+    """Refuse plans that this simulation cannot model. Raises DoesNotFit."""
     plan, problem = run.plan, None
     if not plan.pace.holds_rounds():
         problem = f"pace {plan.pace.name} holds no rounds"
@@ -140,7 +140,7 @@ def _check(run: FleetRun) -> None:
 
 
 def _train_sizes(population: Population, plan: Plan) -> Int64:
-    """Of its samples those that each device trains on; the rest are held out on the device, as agents do."""
+    """Number of training samples of each device; the rest are held out, as on agents."""
     sizes, places = np.unique(population.sizes, return_inverse=True)
     trained = [len(train_ids(int(size), plan.local)) if size else 0 for size in sizes]
     found: Int64 = np.array(trained, np.int64)[places]
@@ -148,7 +148,7 @@ def _train_sizes(population: Population, plan: Plan) -> Int64:
 
 
 def _identity(run: FleetRun) -> Mapping[str, str]:
-    """What must be the same for a simulation to go on, by what it is called. Workers need not be."""
+    """Inputs that must be equal to resume a simulation, by name. The number of workers need not be."""
     samples = hashlib.sha256()
     for array in (*run.samples.data.inputs.values(), run.samples.data.labels, *run.samples.columns.values()):
         samples.update(np.ascontiguousarray(array).tobytes())
@@ -232,7 +232,7 @@ class _Fleet:
         self._usual_bytes = sent_bytes(plan, run.model.spec).usual
 
     def resume(self, kept: SimulationCheckpoint) -> None:
-        """Go on from what was kept. Raises DamagedSimulation."""
+        """Resume from a checkpoint. Raises DamagedSimulation."""
         self._cohorts.columns = kept.columns
         self._cohorts.coming, self._cohorts.waiting = list(kept.coming), list(kept.waiting)
         self._cohorts.ledger = Ledger(kept.used)
@@ -244,7 +244,7 @@ class _Fleet:
             raise DamagedSimulation(path=str(self._directory), detail=f"version {lacking[0]} is not there any more")
 
     def kept(self) -> SimulationCheckpoint:
-        """What going on takes."""
+        """The checkpoint of the current state."""
         cohorts = self._cohorts
         return SimulationCheckpoint(
             cohorts.columns,
@@ -259,7 +259,7 @@ class _Fleet:
         )
 
     def run_to_end(self, *, keeps: bool) -> FleetOutcome:
-        """Hold rounds until there were enough, or the simulated time is over."""
+        """Hold rounds until enough were held or the simulated time is over."""
         ends_s, saved_s = self._run.days * DAY_S, time.monotonic()
         is_over = False
         while len(self._rounds) < self._run.rounds and not is_over:
@@ -276,12 +276,12 @@ class _Fleet:
     def _save(self, keeps: bool) -> None:
         if keeps:
             save(self._directory, self.kept())
-        # What was kept refers to no other version any more.
+        # The checkpoint refers to no other version.
         self._versions.keep_only({self._lineage.newest.number, *self._cohorts.versions()})
         self._states.forget_others()
 
     def _hold(self, number: int, ends_s: float) -> bool:
-        """One round; whether there was one."""
+        """Hold one round; False: there was none."""
         newest, server = self._lineage.newest, self._lineage.sent_state
         self._versions.put(Base(newest.parameters, server, newest.number, newest.bound))
         sent = sum(len(encode_tensors(tensors)) for tensors in server.values())
@@ -317,7 +317,7 @@ class _Fleet:
         return True
 
     def _keep(self, closed: Closed) -> None:
-        """What devices keep of trainings that count in no version; computed only where that is anything."""
+        """Store device states of trainings that count in no version; computed only where there are such states."""
         if closed.taken and (self._has_own or self._remembers):
             self._remember(self._trained(sorted(closed.taken), [0] * len(closed.taken))[0], is_taken=True)
         kept = sorted([*closed.late, *(() if closed.is_merged else closed.deliveries)])
@@ -325,7 +325,7 @@ class _Fleet:
             self._remember(self._trained(kept, [0] * len(kept))[0], is_taken=False)
 
     def _remember(self, found: Sequence[DeviceResult], *, is_taken: bool) -> None:
-        """All, of updates that the platform took; else the models of their own alone."""
+        """Store all states of accepted updates, and only personal models otherwise."""
         for one in found:
             if is_taken and one.samples:
                 if one.states:
@@ -334,7 +334,7 @@ class _Fleet:
                 self._states.put(one.device, {**self._states.of(one.device), OWN: one.states[OWN]})
 
     def _merge(self, closed: Closed) -> tuple[Sequence[DeviceResult], bool]:
-        """Compute the updates that count, and the next version of them."""
+        """Compute the updates that count, and merge them into the next version."""
         # Those that one round asked together, and of these devices of as many steps side by side; the order is the
         # same, whatever the order of arrival.
         deliveries = sorted(closed.deliveries)
@@ -352,7 +352,7 @@ class _Fleet:
         return found, is_merged
 
     def _merged(self, updates: Sequence[tuple[int, ArrivedUpdate]]) -> bool:
-        """The next version, of single updates of these devices; whether there is one."""
+        """Merge single updates of these devices into the next version; False: there is none."""
         lineage, cohorts = self._lineage, self._cohorts
         root = lineage.root(self._run.model.train_step, self._platform)
         merged = lineage.merge([sent for _, sent in updates], root)
@@ -370,9 +370,9 @@ class _Fleet:
         return self._run.plan.pace.discount(self._lineage.newest.number - told.version)
 
     def _summed(self, deliveries: Sequence[CompletedTraining]) -> tuple[Sequence[DeviceResult], bool]:
-        """An update's weight depends on all norms, which are known once all are computed.
+        """Sum updates whose weights depend on all norms, which are known only afterwards.
 
-        They are taken for unremarkable first; where they were not, sums are formed again with the right weights.
+        Norms are first assumed to be ordinary; if they are not, the sums are recomputed with the right weights.
         """
         sizes, discounts = self._cohorts.train_sizes, [self._discount(one) for one in deliveries]
         batch = self._run.model.spec.batch_size
@@ -389,7 +389,7 @@ class _Fleet:
     def _trained(
         self, deliveries: Sequence[CompletedTraining], weights: Sequence[int] | None
     ) -> tuple[Sequence[DeviceResult], Mapping[str, Int64]]:
-        """What all devices found, in their order, and the sum of their updates where they have weights."""
+        """The results of all devices, in their order, and the sum of their updates where they have weights."""
         size, wants_losses = self._choice.block, self._run.plan.selection.reads_history
         members = [
             Member(
@@ -410,13 +410,13 @@ class _Fleet:
         sums: dict[str, Int64] = {}
         for answer in self._workers.train(blocks):
             found[answer.number] = answer.found
-            for name, content in answer.sums.items():  # whole numbers: any order gives the same
+            for name, content in answer.sums.items():  # integers: any order gives the same sum
                 numbers = np.frombuffer(content, np.int64)
                 sums[name] = sums[name] + numbers if name in sums else numbers
         return [one for at in sorted(found) for one in found[at]], sums
 
     def _accept(self, found: Sequence[DeviceResult]) -> None:
-        """What devices remember and told, once their updates count."""
+        """Record states and reports of devices whose updates count."""
         columns = self._cohorts.columns
         for one in found:
             if one.samples:

@@ -2,8 +2,8 @@
 
 `grid` tries every combination, `random:N` so many of them, and `halving` all of them with few rounds, then the best
 third with three times as many, until one has all (successive halving: Jamieson and Talwalkar 2016, arXiv 1502.07943,
-Figure 3, with a factor of 3). Where devices answer with models of their own, the best is the best on devices: the
-version's accuracy says nothing of layers that stay there.
+Figure 3, with a factor of 3). Where devices use personal models, the accuracy on devices decides: the version's
+accuracy says nothing about personal layers.
 """
 
 import math
@@ -36,7 +36,7 @@ Figure = Literal["accuracy", "device_accuracy_mean"]
 
 
 class Dimension(NamedTuple):
-    """A hyperparameter, and what is tried of it."""
+    """A hyperparameter, and the values to try."""
 
     path: str
     values: Sequence[object]
@@ -99,7 +99,7 @@ def parse_dimension(text: str) -> Dimension:
 
 
 def combinations(dimensions: Sequence[Dimension], search: str, *, seed: int) -> Sequence[Values]:
-    """Those that are tried. Raises DoesNotFit."""
+    """The combinations to try. Raises DoesNotFit."""
     paths = [one.path for one in dimensions]
     every = [dict(zip(paths, values, strict=True)) for values in product(*(one.values for one in dimensions))]
     name, _, count = search.partition(":")
@@ -151,12 +151,12 @@ def sweep(
     report: Report,
     runner: Runner = HERE,
 ) -> SweepOutcome:
-    """Try, choose, and judge what was chosen beside the plan as it is; the same, whoever performs the runs.
+    """Try combinations, choose one, and judge it and the given plan; the result does not depend on the runner.
 
     Raises what `simulate_fleet` and the runner raise.
     """
     candidates = combinations(dimensions, search, seed=run.seed)
-    plans = [changed(run.plan, values) for values in candidates]  # all are checked before the first is tried
+    plans = [changed(run.plan, values) for values in candidates]  # all are checked before the first run
     chosen_by = _figure_of((*plans, run.plan))
     choosing = range(run.seed, run.seed + seeds)
     judging = range(run.seed + seeds, run.seed + 2 * seeds)
@@ -214,7 +214,7 @@ def _stages(count: int, rounds: int, *, halves: bool) -> Iterator[tuple[int, int
 
 
 class _Trying:
-    """Simulations that are wanted at once, with one progress for all."""
+    """A batch of simulations with one progress report."""
 
     def __init__(self, run: FleetRun, runner: Runner, report: Report, ahead: int) -> None:
         self._run, self._runner, self._report = run, runner, report
@@ -236,7 +236,7 @@ class _Trying:
 
 
 def _value(text: str) -> object:
-    """What JSON has for it, or else the text itself."""
+    """The JSON value of the text, or else the text itself."""
     try:
         return cast(object, from_json(text.encode()))
     except UNREADABLE:

@@ -1,7 +1,7 @@
-"""The work of job `simulation`: tries a federation's plan on a fleet, with several draws of all that is drawn.
+"""The work of job `simulation`: tries a federation's plan on a fleet, with several random seeds.
 
-Accuracy, bytes and energy come from the rounds of each draw. Where the fleet's own past is known, durations and losses
-come from rounds that its own parts are replayed in: those vary as the fleet does, and not as a model of it.
+Accuracy, bytes and energy come from the rounds of each draw. Where the fleet's own history is known, durations and
+dropouts come from replayed rounds, which vary like the real fleet and not like a model of it.
 """
 
 import shutil
@@ -63,7 +63,7 @@ MOMENTS = 100
 
 
 def try_stored(arguments: SimulationArguments, report: ReportProgress) -> SimulationResult:
-    """Raises CannotSimulate. What was done before, in the same directory, is not done again."""
+    """Perform the job, resuming in the same directory. Raises CannotSimulate."""
     try:
         return _tried(arguments, report)
     except CannotSimulate:

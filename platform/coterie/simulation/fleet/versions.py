@@ -1,4 +1,4 @@
-"""The files of the versions that devices train from, as long as any does."""
+"""The files of the versions that devices train from."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ _PREFIX, _SUFFIX = "version-", ".safetensors"
 
 @dataclass(frozen=True)
 class Versions:
-    """Those of one simulation, each a file; what a number stands for never changes."""
+    """The versions of one simulation, each an immutable file."""
 
     directory: Path
 
     def path(self, number: int) -> Path:
-        """Where version `number` is."""
+        """Path of version `number`."""
         return self.directory / f"{_PREFIX}{number}{_SUFFIX}"
 
     def put(self, base: Base) -> None:
-        """Write one, whole or not at all."""
+        """Write a version atomically."""
         path = self.path(base.number)
         partial = path.with_suffix(".partial")
         partial.write_bytes(encode_version(base))

@@ -1,4 +1,4 @@
-"""What a worker does: trains the devices of a block, each from its version, and sums their updates."""
+"""The work of a worker: trains the devices of a block, each from its version, and sums their updates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ class Work:
     """None: devices train one by one."""
 
     def train(self, block: Block) -> TrainedBlock:
-        """The same for the same block, wherever it is done."""
+        """Train the block; the result does not depend on the worker."""
         found: Sequence[DeviceResult]
         sums: Mapping[str, Int64] = {}
         if self.side_by_side is None:
@@ -66,7 +66,7 @@ class Work:
         return msgspec.structs.replace(found, states={**found.states, OWN: encode_own(own)})
 
     def _alone(self, member: Member) -> DeviceResult:
-        """By the code of the agent."""
+        """Train one device with the agent's code."""
         setting, base = self.setting, _base(member)
         dataset = setting.dataset(member.device)
         participant, own = Participant(setting.device_plan(base), [], setting.states(member)), own_of(member.states)

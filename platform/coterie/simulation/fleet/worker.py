@@ -16,22 +16,22 @@ from coterie_wire.structs import from_msgpack
 
 def main(directory: str) -> None:
     """Train until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked, who ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent, which ends its workers
     serve(open_work(Path(directory)), sys.stdin.buffer, sys.stdout.buffer)
 
 
-def serve(work: Trains, asked: IO[bytes], answers: IO[bytes]) -> None:
-    """Train the blocks of `asked` until it ends; what is raised is told, and stands on standard error."""
-    while (frame := read_frame(asked)) is not None:
+def serve(work: Trains, requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Train the blocks of `requests` until it ends; errors are returned, and written to standard error."""
+    while (frame := read_frame(requests)) is not None:
         try:
             answer = Answer(work.train(from_msgpack(frame, Block)))
         except Exception as error:  # noqa: BLE001 - a kind of the user's own may raise anything
             traceback.print_exc()
-            answer = Answer(None, _told(error))
+            answer = Answer(None, _description(error))
         write_frame(answers, msgspec.msgpack.encode(answer))
 
 
-def _told(error: Exception) -> str:
+def _description(error: Exception) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} (line {place.lineno} of {place.filename}, in {place.name})"
 

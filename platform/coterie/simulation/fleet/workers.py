@@ -1,7 +1,7 @@
 """Workers: processes that train blocks, each with one thread; or none, and the caller trains.
 
 A worker reads frames from its standard input and answers on its standard output: 4 bytes of length, little-endian, and
-MessagePack. Its argument says where the files of the simulation are.
+MessagePack. Its argument is the directory of the simulation's files.
 """
 
 import struct
@@ -26,21 +26,21 @@ class Trains(Protocol):
     """Trains one block."""
 
     def train(self, block: Block) -> TrainedBlock:
-        """The same for the same block."""
+        """Train the block; deterministic."""
 
 
 class Workers(Protocol):
     """Train blocks."""
 
     def train(self, blocks: Sequence[Block]) -> Iterator[TrainedBlock]:
-        """The answers, in whatever order they come."""
+        """The answers, in any order."""
 
     def close(self) -> None:
-        """No more blocks come."""
+        """End: there are no more blocks."""
 
 
 class Inline:
-    """The caller trains."""
+    """Trains in the calling process."""
 
     def __init__(self, work: Trains) -> None:
         self._work = work
@@ -87,7 +87,7 @@ class Processes:
             process.wait()
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
-                    with suppress(BrokenPipeError):  # a block that it did not live to read
+                    with suppress(BrokenPipeError):  # a block that it did not read before it died
                         stream.close()
 
 
@@ -98,7 +98,7 @@ def _serve(
     while not waiting.empty():
         try:
             block = waiting.get_nowait()
-        except Empty:  # another worker was quicker
+        except Empty:  # another worker was faster
             return
         try:
             write_frame(process.stdin, msgspec.msgpack.encode(block))

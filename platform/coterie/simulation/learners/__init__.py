@@ -9,5 +9,5 @@ class LearnerKind(Kind, frozen=True):
     """Hyperparameters of a learner."""
 
     def begin(self, task: Task, local: Local, *, seed: int) -> Learner:
-        """The model that every device starts from; `local` is the plan's, for learners that train as it says."""
+        """The model that every device starts from; `local` is the plan's, for learners that train by it."""
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""What compilations gave, kept on this machine: PyTorch, which takes seconds to import, is needed once a model.
+"""A cache of compiled models on this machine: PyTorch, which takes seconds to import, is needed once a model.
 
-A file holds data alone (`coterie_wire.tensors`): both graphs, parameters, and the specification as JSON. Its name is
+A file contains only data (`coterie_wire.tensors`): both graphs, parameters, and the specification as JSON. Its name is
 the SHA-256 of the model, of how it is compiled, and of the compiler.
 """
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 DIRECTORY = Path("~/.cache/coterie/compiled")
 MOST = 64
-"""Files; those that were used longest ago go."""
+"""Most files; the least recently used are deleted."""
 COMPILER = ("coterie.compile", "coterie_wire", "coterie.simulation.bodies")
-"""What decides, beside the libraries, how a graph comes out."""
+"""Sources that determine a compiled graph, besides the libraries."""
 LIBRARIES = ("torch", "onnx", "numpy")
 SPEC, TRAIN_STEP, PREDICT, PARAMETER = "spec", "train_step", "predict", "parameter/"
 
@@ -45,16 +45,16 @@ class Compiled(NamedTuple):
 
 
 def compiled_once(model: bytes, compile_now: Callable[[], "CompiledModel"]) -> Compiled:
-    """What `compile_now` gives, or gave for the same `model`: bytes that tell it and how it is compiled.
+    """The result of `compile_now`, cached by `model`: bytes that identify the model and how it is compiled.
 
-    Where nothing can be kept it is compiled each time. Raises what `compile_now` raises.
+    Without a writable cache it is compiled each time. Raises what `compile_now` raises.
     """
     path = DIRECTORY.expanduser() / f"{hashlib.sha256(model + compiler()).hexdigest()}.safetensors"
     found = _read(path)
     if found is None:
         made = compile_now()
         found = Compiled(made.spec, made.train_step, made.predict, dict(made.parameters))
-        with suppress(OSError):  # no home, or a disk that is full
+        with suppress(OSError):  # no home directory, or a full disk
             _write(path, found)
     return found
 
@@ -73,7 +73,7 @@ def compiler() -> bytes:
 
 
 def _read(path: Path) -> Compiled | None:
-    """None: it is not there, or damaged."""
+    """None: it does not exist, or is damaged."""
     try:
         content = path.read_bytes()
         os.utime(path)
@@ -87,7 +87,7 @@ def _read(path: Path) -> Compiled | None:
 
 
 def _write(path: Path, compiled: Compiled) -> None:
-    """Whole, or not at all. Raises OSError."""
+    """Write atomically. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     tensors: dict[str, Array] = {
         SPEC: _bytes(msgspec.json.encode(compiled.spec)),

@@ -1,4 +1,4 @@
-"""Extra learners beside a device's own network: helpers' models, weighted on each batch, dropped when of little use."""
+"""Extra learners beside a device's own network: helpers' models, weighted on each batch, dropped at small weights."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
@@ -18,7 +18,7 @@ class Extra(NamedTuple):
 
     parameters: Tensors
     classes: tuple[int, ...]
-    """Classes that it was asked for; it gives no probability to others."""
+    """The requested classes; it gives no probability to others."""
 
 
 class Extras(NamedTuple):
@@ -32,12 +32,12 @@ class Extras(NamedTuple):
         return vote(self._voices(own, predict), self.weights) if self.learners else own
 
     def with_learner(self, extra: Extra, own: Float32, predict: Predict, labels: NDArray[np.int64]) -> Self | None:
-        """With one more, weighted on samples with `labels`; None where it is of too little use to be kept."""
+        """With one more, weighted on samples with `labels`; None where its weight would be too small."""
         more = self._replace(learners=(*self.learners, extra)).weighed(own, predict, labels)
         return more if more.learners and more.learners[-1] is extra else None
 
     def weighed(self, own: Float32, predict: Predict, labels: NDArray[np.int64]) -> Self:
-        """With new weights from samples that no learner has trained on; learners of small weight are dropped."""
+        """With new weights from samples that no learner has trained on; learners with small weights are dropped."""
         if not self.learners:
             return self
         voices = self._voices(own, predict)

@@ -1,4 +1,4 @@
-"""Samples as one row of features each, for learners that know no shapes."""
+"""Samples as one row of features each, for learners on flat features."""
 
 import math
 

@@ -9,7 +9,7 @@ from coterie_learning.portions.trees import Tree
 from coterie_wire.tensors import Float32
 
 BINS = 32
-"""Thresholds that are tried lie evenly between the smallest and the largest value of a feature."""
+"""Number of candidate thresholds, evenly spaced between the smallest and the largest value of a feature."""
 
 
 class _Level(NamedTuple):
@@ -23,9 +23,9 @@ class _Level(NamedTuple):
 
 
 def grow_tree(x: Float32, labels: NDArray[np.int64], *, depth: int, rng: np.random.Generator) -> Tree:
-    """A tree of at most `depth` splits in a row, on a bootstrap sample of `x` [n, features].
+    """A tree of depth at most `depth`, on a bootstrap sample of `x` [n, features].
 
-    A split is the one with the least Gini impurity among the square root of the features, drawn for each node.
+    A split minimises the Gini impurity over a random subset of features for each node, of square root size.
     """
     rows = rng.integers(0, len(x), len(x))
     x = x[rows]

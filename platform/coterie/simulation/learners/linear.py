@@ -1,7 +1,6 @@
 """One-vs-rest linear classifiers, trained sample by sample.
 
-Pegasos (Shalev-Shwartz et al. 2007, doi 10.1145/1273496.1273598) with a constant step size, as a stream that drifts
-needs it.
+Pegasos (Shalev-Shwartz et al. 2007, doi 10.1145/1273496.1273598) with a constant step size, as drifting streams need.
 """
 
 from dataclasses import dataclass, replace

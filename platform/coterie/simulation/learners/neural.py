@@ -1,4 +1,4 @@
-"""A neural network: the ONNX graphs that devices run, opened once for all devices, which differ in parameters alone."""
+"""A neural network: the ONNX graphs that devices run, opened once for all devices, which differ only in parameters."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,9 +60,9 @@ class NeuralLearner:
     local: Local
     parameters: Tensors
     first: Tensors
-    """Those that all devices began with; whole models travel as their difference from them."""
+    """The parameters that all devices started with; whole models are sent as differences from them."""
     received: Tensors
-    """Of the version that the device began with: where the output rows of new classes start."""
+    """Parameters of the version that the device started from: output rows of new classes start there."""
     extras: Extras = NO_EXTRAS
     seen: tuple[int, ...] = ()
     """Classes that the device has trained on, ascending."""

@@ -23,12 +23,12 @@ class Drawn(NamedTuple):
     tick_s: float
     """Simulated seconds from one batch of a device to its next."""
     cloud: Dataset
-    """What the cloud has from the beginning."""
+    """The initial cloud data."""
     batches: Sequence[Sequence[Dataset]]
-    """Of each device, by tick; a batch may be empty."""
+    """Batches of each device, by tick; may be empty."""
     shifts: tuple[Shift, ...] = ()
     groups: tuple[int, ...] = ()
-    """The true group of each device, against which splits are judged; empty where there is one."""
+    """The true group of each device, for evaluating splits; empty where there is only one."""
 
 
 class Stream(Kind, frozen=True):

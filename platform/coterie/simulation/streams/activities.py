@@ -1,8 +1,8 @@
-"""What people do, as a phone in their pocket feels it: windows of acceleration and rotation, a few activities each.
+"""Synthetic human activities as measured by a phone: windows of acceleration and rotation, a few activities a person.
 
-A stand-in for recordings such as UCI HAR (Anguita et al. 2013, ESANN), drawn and not recorded. Gravity says the
-posture; steps (or pedals) come at a person's own frequency, with the first two harmonics on each axis, as strong as
-the person is vigorous; each person carries the device turned by an angle of its own. Activities come in bouts.
+A synthetic substitute for recordings such as UCI HAR (Anguita et al. 2013, ESANN). Gravity shows the posture; steps (or
+pedalling) have a person's own frequency, with the first two harmonics on each axis and a personal amplitude; each
+person carries the device at a personal angle. Activities come in bouts.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -28,11 +28,11 @@ Activity = Literal["lying", "sitting", "standing", "walking", "upstairs", "downs
 
 
 class _Motion(NamedTuple):
-    """How one activity feels in an upright pocket."""
+    """One activity as measured in an upright pocket."""
 
     name: Activity
     gravity: tuple[float, float, float]
-    """Which way up is: its length does not matter."""
+    """The upward direction; its length does not matter."""
     tempo: float
     """Repetitions for each step of the person's walk; 0: it does not repeat."""
     acceleration: tuple[float, float, float]
@@ -55,11 +55,11 @@ MOTIONS = (
 )
 ACTIVITIES: tuple[Activity, ...] = tuple(motion.name for motion in MOTIONS)
 SWAY_G, SWAY_RAD_S = 0.01, 0.03
-"""Of a body that is still; more where the sensors' noise is."""
+"""Sway of a body at rest, in addition to the sensors' noise."""
 
 
 class Person(NamedTuple):
-    """What stays the same of one person."""
+    """The constant properties of one person."""
 
     steps_hz: float
     """Of the walk."""
@@ -74,7 +74,7 @@ class Person(NamedTuple):
 
 
 class ActivityProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What people of one sort do."""
+    """The activities of one type of people."""
 
     does: Annotated[tuple[Activity, ...], Meta(min_length=1, description="activities done throughout, equally often")]
     begins: Annotated[Activity | None, Meta(description="activity that is taken up, if any")] = None

@@ -1,8 +1,8 @@
-"""Where does somebody go next? Visits to places, by the hour, of people who share routines.
+"""Next-place prediction: hourly visits to places by people who share routines.
 
-A stand-in for the campus trace of Colla (Lu et al. 2019, SEC). Each group has a routine, a place for every hour; each
-person's own differs from it in some hours. The next place is the one of the routine, or the present one, or any of the
-person's own.
+A synthetic substitute for the campus trace of Colla (Lu et al. 2019, SEC). Each group has a routine, a place for every
+hour; each person's own routine differs from it in some hours. The next place is that of the routine, or the current
+one, or any of the person's places.
 """
 
 from typing import Annotated

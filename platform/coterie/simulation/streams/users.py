@@ -1,4 +1,4 @@
-"""Samples of the user's own: those of each user, in the order of the file, belong to one device."""
+"""The user's own samples: those of each user in the file, in its order, belong to one device."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ LABELS = "y"
 
 
 class Users(Stream, frozen=True, tag="users"):
-    """Arrays of an NPZ file: classes as ``y``, whose sample it is, and the inputs by name, or the only one as ``x``."""
+    """Arrays of an NPZ file: classes ``y``, each sample's user, and the inputs by name, or the only one as ``x``."""
 
     file: Annotated[str, Meta(min_length=1, description="the NPZ file")]
     user: Annotated[str, Meta(min_length=1, description="the array that says whose each sample is, whole numbers")] = (

@@ -1,4 +1,4 @@
-"""In which order the samples of a device come, where they come over time. One module a kind."""
+"""Slot `drift` of fleets: the order in which a device's samples arrive over time. One module a kind."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from coterie_learning.kinds import Kind
 
 
 class Ordered(NamedTuple):
-    """The samples of one device, in the order in which they come."""
+    """The samples of one device, in the order of arrival."""
 
     rows: Int64
     changes_at: int | None = None
-    """Place of the first sample after its data changed, at the beginning of a batch; None: nobody can say."""
+    """Place of the first sample after the change of its data, at the start of a batch; None: unknown."""
 
 
 class Drift(Kind, frozen=True):
     """Hyperparameters of an order."""
 
     def column(self) -> str | None:
-        """What of each sample, beside its inputs and class, says when it comes; None: nothing does."""
+        """The column that determines the order; None: there is none."""
         return None
 
     def order(

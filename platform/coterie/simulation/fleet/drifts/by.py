@@ -1,4 +1,4 @@
-"""Samples in an order that stands in the data, e.g. by when each was taken."""
+"""Samples in the order of a column of the data, e.g. the time at which each was taken."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -13,7 +13,7 @@ from coterie.simulation.fleet.splits import Int64
 
 
 class By(Drift, frozen=True, tag="by"):
-    """The smallest value of a column comes first; of equal ones, the first in the data."""
+    """Ascending by a column; ties in the order of the data."""
 
     column_name: Annotated[str, Meta(min_length=1, description="the column")] = "time"
 

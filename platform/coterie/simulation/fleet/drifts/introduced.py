@@ -1,4 +1,4 @@
-"""A class that a device has not met before is introduced: workload *introduction* of Cartel.
+"""A class that a device has not seen before is introduced: workload *introduction* of Cartel.
 
 Daga et al. 2019, doi 10.1145/3357223.3362708.
 """
@@ -17,8 +17,8 @@ from coterie.simulation.fleet.splits import Int64
 class Introduced(Drift, frozen=True, tag="introduced"):
     """On some devices all samples of one of their classes come in the second half, among the others.
 
-    Which class it is, a sample decides that is drawn. Where more than half of the samples are of that class it comes
-    earlier, as soon as all others have come; a device with one class has nothing to introduce.
+    The class is that of a randomly drawn sample. Where more than half of the samples are of that class it arrives
+    earlier, as soon as all others have arrived; a device with one class has nothing to introduce.
     """
 
     share: Annotated[float, Meta(gt=0, le=1, description="of devices, whose data change")] = 0.3

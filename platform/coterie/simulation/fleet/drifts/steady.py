@@ -1,4 +1,4 @@
-"""Samples as they fall: what comes late is like what came early."""
+"""Samples in random order: late ones are distributed like early ones."""
 
 from collections.abc import Mapping
 

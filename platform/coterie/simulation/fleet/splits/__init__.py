@@ -16,7 +16,7 @@ class Split(Kind, frozen=True):
     """Hyperparameters of a division."""
 
     def column(self) -> str | None:
-        """What of each sample, beside its inputs and class, says whose it is; None: nothing does."""
+        """The column that determines the device of a sample; None: there is none."""
         return None
 
     def owners(
@@ -27,25 +27,25 @@ class Split(Kind, frozen=True):
         devices: int | None,
         rng: np.random.Generator,
     ) -> Int64:
-        """The device of each sample [samples], from 0; each sample is one device's. Raises DoesNotFit."""
+        """The device of each sample [samples], from 0. Raises DoesNotFit."""
         raise NotImplementedError
 
     def mixes(self, labels: Int64, *, classes: int, devices: int, rng: np.random.Generator) -> Float64:
-        """How likely each class is on each device [devices, classes], where devices draw samples with replacement.
+        """Class probabilities on each device [devices, classes], for drawing samples with replacement.
 
-        The first devices are the same, however many there are. Raises DoesNotFit.
+        A device's probabilities do not depend on the number of devices. Raises DoesNotFit.
         """
         raise NotImplementedError
 
 
 def wanted(devices: int | None) -> int:
-    """How many devices there are to be. Raises DoesNotFit where nobody said so."""
+    """The number of devices. Raises DoesNotFit where it is not given."""
     if devices is None:
         raise DoesNotFit(detail="this split makes as many devices as it is told: give --devices")
     return devices
 
 
 def shares(labels: Int64, classes: int) -> Float64:
-    """How often each class occurs [classes]; they sum to 1."""
+    """The share of each class [classes]; they sum to 1."""
     found: Float64 = np.bincount(labels, minlength=classes) / len(labels)
     return found

@@ -1,4 +1,4 @@
-"""Samples as they belong together: whose each is stands in the data, e.g. the user who wrote it."""
+"""Natural split: samples are grouped by a column of the data, e.g. the user who wrote them."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -12,7 +12,7 @@ from coterie.simulation.fleet.splits import Float64, Int64, Split
 
 
 class By(Split, frozen=True, tag="by"):
-    """Each value of a column is a device, in their order; `devices` takes the first so many."""
+    """Each value of a column is a device, in ascending order; `devices` takes the first so many."""
 
     column_name: Annotated[str, Meta(min_length=1, description="the column, or ``file``: each file of a directory")] = (
         "user"

@@ -1,8 +1,8 @@
-"""Classes by a Dirichlet distribution: the smaller alpha, the fewer classes a device sees.
+"""Label skew by a Dirichlet distribution: the smaller alpha, the fewer classes a device has.
 
-Samples that each are one device's: of each class, shares of the devices are drawn (Yurochkin et al. 2019,
-arXiv 1905.12022, §4). Samples that are drawn with replacement: of each device, shares of the classes are drawn around
-those of all samples (Hsu et al. 2019, arXiv 1909.06335, §2).
+Where samples are divided, the shares of the devices are drawn for each class (Yurochkin et al. 2019, arXiv 1905.12022,
+§4). Where they are drawn with replacement, the shares of the classes are drawn for each device, around those of all
+samples (Hsu et al. 2019, arXiv 1909.06335, §2).
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Dirichlet(Split, frozen=True, tag="dirichlet"):
         drawn[:, present > 0] = rng.gamma(
             self.alpha * classes * present[present > 0], size=(devices, (present > 0).sum())
         )
-        drawn[drawn.sum(axis=1) <= 0] = present  # so concentrated that all shares are too small to be numbers
+        drawn[drawn.sum(axis=1) <= 0] = present  # so concentrated that all shares underflow
         mixes: Float64 = drawn / drawn.sum(axis=1, keepdims=True)
         return mixes
 

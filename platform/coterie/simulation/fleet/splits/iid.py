@@ -1,4 +1,4 @@
-"""Samples without regard to their classes: all devices see the same distribution."""
+"""IID split: all devices have the same distribution."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from coterie.simulation.fleet.splits import Float64, Int64, Split, shares, wante
 
 
 class Iid(Split, frozen=True, tag="iid"):
-    """Each device gets as many samples as any other, or one more."""
+    """Devices get equal numbers of samples, up to one."""
 
     def owners(
         self,

@@ -12,7 +12,7 @@ from coterie.simulation.fleet.splits import Float64, Int64, Split, shares, wante
 
 
 class Pathological(Split, frozen=True, tag="pathological"):
-    """Each device gets as many shards as it is to have classes; a shard on a border has two."""
+    """Each device gets `shards` shards, each mostly of one class; a shard on a border has two."""
 
     shards: Annotated[int, Meta(ge=1, le=1000, description="shards, or classes, a device")] = 2
 
