@@ -1,1 +1,1 @@
-"""Runs of simulated fleets that engineers ask a platform for, and its workers perform."""
+"""Runs of simulated fleets that engineers request from a platform, and its workers perform."""

@@ -1,4 +1,4 @@
-"""What can go wrong with simulation runs, besides what their child processes report."""
+"""Errors of simulation runs, besides those that their child processes report."""
 
 from coterie.core.errors import CoterieError, ErrorKind
 

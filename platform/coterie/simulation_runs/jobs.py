@@ -1,6 +1,6 @@
-"""What simulation runs ask to be done later."""
+"""Deferred jobs of simulation runs."""
 
 from coterie.core.jobs import Job
 
 PERFORM = Job("coterie.simulation_runs.tasks.perform")
-"""Perform runs that wait, one after the other, until none does."""
+"""Perform waiting runs, one after the other, until there are none."""

@@ -20,14 +20,14 @@ APP = "simulation_runs"
 CANCELLING = Steps(SimulationRun, {state: frozenset({State.CANCELLED}) for state in SimulationRun.ACTIVE}, APP)
 MAX_ATTEMPTS = 3
 WAITING = Q(attempts__lt=MAX_ATTEMPTS, state__in=SimulationRun.ACTIVE)
-"""Runs that a worker may take where nobody holds them."""
+"""Runs that a worker may take: those without a valid lease."""
 GAVE_UP = Reason("simulation_runs.gave_up", f"the worker died {MAX_ATTEMPTS} times while it did this")
 LOOKS = 5
-"""Times that a worker looks for a run which another does not take before it."""
+"""Attempts of a worker to take a run before another does."""
 
 
 def take_run(lease: uuid.UUID, now: datetime) -> SimulationRun | None:
-    """The run that waits longest, leased to this worker; None: none waits, or others are quicker."""
+    """The longest waiting run, leased to this worker; None: none is waiting, or others were faster."""
     for _ in range(LOOKS):
         waiting = SimulationRun.objects.filter(WAITING, free(now), is_due(now)).order_by("created_at", "pk")
         first = waiting.values_list("pk", flat=True).first()
@@ -46,14 +46,14 @@ def hold_run(run_id: uuid.UUID, lease: uuid.UUID, now: datetime) -> bool:
 
 
 def record_progress(run_id: uuid.UUID, lease: uuid.UUID, share: float, left_s: float | None) -> None:
-    """Record how far it is, and how many seconds it expects to take still."""
+    """Record its progress and the expected seconds left."""
     if _held(run_id, lease).update(progress=min(1.0, share), left_s=left_s):
         notify_consoles(APP)
 
 
 @transaction.atomic
 def succeed(run: SimulationRun, lease: uuid.UUID, found: FleetRunResult, now: datetime) -> bool:
-    """End the run with what it found; False if this worker's lease was lost."""
+    """End the run with its outcome; False if this worker's lease was lost."""
     figures = msgspec.to_builtins(found.figures)
     ended = _held(run.pk, lease).update(
         state=State.SUCCEEDED, progress=1.0, outcome=found.outcome, **figures, **_end(now)
@@ -73,7 +73,7 @@ def fail(run: SimulationRun, lease: uuid.UUID, reason: Reason, now: datetime) ->
 
 
 def postpone(run: SimulationRun, lease: uuid.UUID, lack: Reason, now: datetime) -> None:
-    """Have the run wait until what it `lack`s may be there again, unless it was cancelled. No worker has failed."""
+    """Postpone the run until the resources that it `lack`s may be available, unless it was cancelled; not a failure."""
     pause = pause_after(run.postponements)
     told = postponed_reason(lack, pause)
     put_off = _held(run.pk, lease).update(
@@ -89,20 +89,20 @@ def postpone(run: SimulationRun, lease: uuid.UUID, lack: Reason, now: datetime) 
 
 
 def cancel(run: SimulationRun, reason: Reason, now: datetime) -> bool:
-    """End the run on somebody's request, with what it has done so far; False if it has ended.
+    """Cancel the run on request and store its progress; False if it has ended.
 
-    Who performs it holds it until its child has ended: asked for again, it has no two.
+    Its worker keeps the lease until its child process has ended, so that a new request does not start a second one.
     """
     return CANCELLING.take_from_any(run, State.CANCELLED, reason=reason, finished_at=now, left_s=None)
 
 
 def let_go(run_id: uuid.UUID, lease: uuid.UUID) -> None:
-    """Let others take a run whose child has ended; nothing happens where the run is none of this worker's."""
+    """Release a run whose child process has ended; no effect unless it is leased to this worker."""
     SimulationRun.objects.filter(pk=run_id, lease_token=lease).exclude(state=State.RUNNING).update(lease_until=None)
 
 
 def give_up(now: datetime) -> int:
-    """End the runs whose workers died too often; how many."""
+    """End the runs whose workers died too often; returns their number."""
     hopeless = SimulationRun.objects.filter(lapsed(now), attempts__gte=MAX_ATTEMPTS, state=State.RUNNING)
     ended = hopeless.update(state=State.FAILED, **reason_columns(GAVE_UP), **_end(now))
     if ended:

@@ -13,23 +13,23 @@ from coterie.core.separation import ProjectRoot, Separated
 from coterie.registry.models import Blob
 
 MAX_NAME = 150
-"""Characters of a name that are kept."""
+"""Stored length of a name."""
 
 
 class SimulatedFleet(ProjectRoot):
-    """What the runs of a sweep have in common: a model, samples, who has which, and how devices are."""
+    """The common inputs of a sweep's runs: a model, samples, their distribution, and properties of devices."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     file = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
-    """As `coterie.simulation.fleet.shared` writes it."""
+    """In the format of `coterie.simulation.fleet.shared`."""
     pair_name = models.CharField(max_length=MAX_NAME, blank=True, db_default="")
     data_name = models.CharField(max_length=MAX_NAME, blank=True, db_default="")
-    """What its owner calls the model and the samples; blank: an older release took it."""
+    """The owner's names of the model and the samples; blank: stored by an older release."""
     devices = models.PositiveIntegerField(null=True, blank=True)
-    """None: as many as the split makes."""
+    """None: determined by the split."""
     created_at = models.DateTimeField()
     used_at = models.DateTimeField()
-    """When runs were last asked for, or performed."""
+    """When runs were last requested or performed."""
 
     class Meta:
         ordering = ["-created_at"]
@@ -40,12 +40,12 @@ class SimulatedFleet(ProjectRoot):
 
 
 class SimulationRun(Stateful, Leased, Postponed, Figured, Separated):
-    """One run: a plan, a seed and some rounds. The same run of the same fleet is one row."""
+    """One run: a plan, a seed and a number of rounds. Equal runs of the same fleet are one row."""
 
     project_path = "fleet__project"
 
     class State(models.TextChoices):
-        """How far it is."""
+        """The state of a run."""
 
         QUEUED = "queued"
         RUNNING = "running"
@@ -65,12 +65,12 @@ class SimulationRun(Stateful, Leased, Postponed, Figured, Separated):
     progress = models.FloatField(default=0.0)
     """Share of the rounds held, 0 to 1."""
     left_s = models.FloatField(null=True, blank=True)
-    """Seconds that it expects to take still; none: it cannot tell yet, or does not run."""
+    """Expected seconds left; null: unknown yet, or not running."""
     outcome = models.TextField(blank=True)
-    """JSON as it was written: a column of JSON would order its fields anew, and the bytes would be others."""
+    """JSON as written; a JSON column would reorder its fields and change the bytes."""
     created_at = models.DateTimeField()
     hinted_at = models.DateTimeField()
-    """When workers were last told that it waits."""
+    """When workers were last notified that it waits."""
     started_at = models.DateTimeField(null=True, blank=True)
     """When a worker last took it."""
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Performs runs in child processes, under a lease each."""
+"""Performs runs in child processes, each under a lease."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ from coterie.core.lease import Heartbeat
 from coterie.core.postponing import lack_of
 from coterie.core.scratch import scratch_directory
 from coterie.registry.verifying import sound_path
-from coterie.simulation_runs.keeping import forget, kept_of
+from coterie.simulation_runs.keeping import checkpoint_directory, delete_checkpoint
 from coterie.simulation_runs.leasing import fail, hold_run, let_go, postpone, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulationRun
 from coterie_wire.conditions import Reason
@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 PROGRESS_EVERY = timedelta(seconds=1)
 PLACES = threading.BoundedSemaphore(max(1, settings.SIMULATIONS_AT_ONCE))
-"""Of this process: rounds of real devices wait for its other threads."""
+"""Threads of this process for runs: rounds of real devices need the others."""
 
 
 def perform(*, clock: Clock) -> int:
-    """Perform runs that wait until none does; how many. None at all where this process performs enough already."""
+    """Perform waiting runs until there are none; returns their number, 0 where this process is busy."""
     performed = 0
     if not settings.SIMULATIONS_AT_ONCE or not PLACES.acquire(blocking=False):
         return performed
@@ -64,12 +64,12 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
                 arguments = FleetRunArguments(
                     fleet=str(sound_path(run.fleet.file_id, directory, now=clock())),
                     wanted=from_values(run.wanted, RunRequest),
-                    keep=str(kept_of(run.pk)),
+                    keep=str(checkpoint_directory(run.pk)),
                     code=agent_code(),
                 )
                 found = run_child(JOB, arguments, limits=LIMITS, on_progress=tell, cancel=heartbeat.lost)
             if succeed(run, lease, found, clock()):
-                forget(run.pk)
+                delete_checkpoint(run.pk)
         except Cancelled:
             logger.info("%s was cancelled or removed, or is another worker's", run)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Changes to simulation runs: asked for, cancelled, removed, found when they are overdue, and forgotten."""
+"""Changes to simulation runs: request, cancel, remove, find overdue ones, and delete old ones."""
 
 import hashlib
 import math
@@ -24,7 +24,7 @@ from coterie.registry.models import Blob
 from coterie.registry.services import store_file
 from coterie.simulation_runs.errors import FleetTooLarge, FleetUntold, RunHasEnded
 from coterie.simulation_runs.jobs import PERFORM
-from coterie.simulation_runs.keeping import forget_all_but
+from coterie.simulation_runs.keeping import delete_all_but
 from coterie.simulation_runs.leasing import APP, WAITING, cancel, give_up
 from coterie.simulation_runs.models import MAX_NAME, SimulatedFleet, SimulationRun
 from coterie_learning.plan import parse_plan, plan_document
@@ -33,15 +33,15 @@ from coterie_wire.structs import from_json
 from coterie_wire.tensor_files import open_tensors, opened
 
 HINTS = 64
-"""Messages for runs that wait; a worker that has performed one looks for the next by itself."""
+"""Most messages for waiting runs; a worker that has performed one looks for the next by itself."""
 HINTED_AGAIN = timedelta(seconds=60)
-"""After so long workers are told again of a run that nobody has taken: a message may have been lost."""
+"""Time after which workers are notified again of a run that was not taken: a message may have been lost."""
 KEPT = timedelta(days=14)
-"""How long a fleet that nobody uses is kept with its outcomes."""
+"""How long an unused fleet is stored with its outcomes."""
 
 
 def keep_fleet(*, path: Path, now: datetime) -> SimulatedFleet:
-    """Take the file of a fleet; the same file is one fleet.
+    """Store the file of a fleet; equal files are one fleet.
 
     Raises FleetTooLarge, FleetUntold or WireError ``tensors.malformed``.
     """
@@ -64,7 +64,7 @@ def _keep_fleet(*, blob: Blob, told: FleetDescription, now: datetime) -> Simulat
 
 def _told(path: Path) -> FleetDescription:
     with opened(path) as source:
-        file = open_tensors(source)  # its head is that of a file of tensors
+        file = open_tensors(source)  # it has the header of a tensor file
         try:
             size = math.prod(file.header.specs[DESCRIPTION].shape)
             return from_json(file.read(DESCRIPTION, 0, size).tobytes(), FleetDescription)
@@ -74,9 +74,9 @@ def _told(path: Path) -> FleetDescription:
 
 @audited("simulation_runs.ask_for_runs", subject="fleet")
 def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[RunRequest], now: datetime) -> list[SimulationRun]:
-    """The runs, in the order of `wanted`: those that are there, and new ones.
+    """Request runs: returns existing and new ones, in the order of `wanted`.
 
-    What failed is tried again, what was cancelled goes on where it was. Raises WireError ``plan.invalid``.
+    Failed runs are retried, cancelled ones are resumed. Raises WireError ``plan.invalid``.
     """
     written = [msgspec.structs.replace(one, plan=plan_document(parse_plan(one.plan))) for one in wanted]
     keys = [key_of(one) for one in written]
@@ -117,15 +117,15 @@ def ask_for_runs(*, fleet: SimulatedFleet, wanted: Sequence[RunRequest], now: da
 
 
 def key_of(wanted: RunRequest) -> str:
-    """The same for the same run by the same release."""
+    """The key of a run, equal for equal runs by the same release."""
     return hashlib.sha256(msgspec.json.encode((version("coterie"), wanted), order="sorted")).hexdigest()
 
 
 @audited("simulation_runs.cancel_run", subject="run")
 def cancel_run(*, run: SimulationRun, why: str = "", now: datetime) -> None:
-    """Stop a run; its child process ends within seconds. What it has done is kept, so that it goes on if asked again.
+    """Cancel a run; its child process ends within seconds. Its progress is stored, so that a new request resumes it.
 
-    `why` stands in its reason. Raises RunHasEnded.
+    `why` is part of its reason. Raises RunHasEnded.
     """
     if not cancel(run, cancellation("simulation_runs.cancelled", why), now):
         raise RunHasEnded(run=str(run.pk), state=run.state)
@@ -133,15 +133,15 @@ def cancel_run(*, run: SimulationRun, why: str = "", now: datetime) -> None:
 
 @audited("simulation_runs.remove_fleet", subject="fleet")
 def remove_fleet(*, fleet: SimulatedFleet) -> None:
-    """Remove a fleet, its runs and their outcomes; what is being performed ends within seconds."""
+    """Delete a fleet, its runs and their outcomes; running ones end within seconds."""
     fleet.delete()
     notify_consoles(APP)
 
 
 def sweep(*, now: datetime) -> float:
-    """Tell workers of runs that nobody performs, end those whose workers died too often, and forget what is old.
+    """Notify workers of runs without a worker, end those whose workers died too often, and delete old fleets.
 
-    Seconds for which there is no run to see to.
+    Returns the seconds until the next check.
     """
     give_up(now)
     pause_over = Q(postponed_until__gt=F("hinted_at"))
@@ -155,7 +155,7 @@ def sweep(*, now: datetime) -> float:
         _hint(SimulationRun.objects.filter(pk__in=[run.pk for run in due]).update(hinted_at=now))
     SimulatedFleet.objects.filter(used_at__lt=now - KEPT).exclude(runs__state__in=SimulationRun.ACTIVE).delete()
     goes_on = (*SimulationRun.ACTIVE, SimulationRun.State.CANCELLED)
-    forget_all_but(SimulationRun.objects.filter(state__in=goes_on).values_list("pk", flat=True))
+    delete_all_but(SimulationRun.objects.filter(state__in=goes_on).values_list("pk", flat=True))
     return 0.0 if SimulationRun.objects.filter(state__in=SimulationRun.ACTIVE).exists() else LONGEST_S
 
 

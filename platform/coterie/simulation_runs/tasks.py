@@ -1,4 +1,4 @@
-"""Simulation runs, as Celery performs them."""
+"""Celery tasks of simulation runs."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,11 +8,11 @@ from coterie.simulation_runs import running, services
 
 @shared_task(name="coterie.simulation_runs.tasks.sweep")
 def sweep() -> float:
-    """Find runs that nobody performs; runs all the time."""
+    """Find runs without a worker; runs periodically."""
     return services.sweep(now=timezone.now())
 
 
 @shared_task(name="coterie.simulation_runs.tasks.perform")
 def perform() -> None:
-    """Perform runs that wait."""
+    """Perform waiting runs."""
     running.perform(clock=timezone.now)

@@ -1,1 +1,1 @@
-"""The digital twin: what a fleet did before says what rounds will take, and what another plan would have done."""
+"""The digital twin: forecasts of rounds and of other plans, from a fleet's history."""

@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class TwinConfig(AppConfig):
-    """Forecasts of rounds, and how good they were."""
+    """Forecasts of rounds, and their accuracy."""
 
     name = "coterie.twin"

@@ -1,19 +1,19 @@
-"""How good forecasts were: the error of their middle, and how many rounds lay in their intervals."""
+"""Calibration of forecasts: the error of their median, and the coverage of their intervals."""
 
 from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
 STATED = 0.8
-"""Share of rounds that an interval says lie in it."""
+"""Nominal coverage of an interval."""
 LEAST_COVERAGE = 0.65
-"""Below, forecasts are not to be believed."""
+"""Least coverage at which forecasts are believed."""
 LATEST, LEAST = 50, 10
-"""Rounds that are judged by, at most and at least."""
+"""Most and least rounds for a calibration."""
 
 
 class ComparedForecast(NamedTuple):
-    """A forecast figure, and what came."""
+    """A forecast figure, and the actual value."""
 
     low: float
     middle: float
@@ -22,24 +22,24 @@ class ComparedForecast(NamedTuple):
 
     @property
     def is_inside(self) -> bool:
-        """Whether it lay in the interval."""
+        """Whether the actual value was in the interval."""
         return self.low <= self.happened <= self.high
 
 
 class Calibration(NamedTuple):
-    """Of one figure over the latest rounds."""
+    """Calibration of one figure over the latest rounds."""
 
     rounds: int
     median_error: float | None
-    """Of the middle, as a share of what happened; None: nothing was judged, or all was 0."""
+    """Error of the median, as a share of the actual value; None: no rounds, or all values were 0."""
     coverage: float | None
-    """Share of rounds inside the interval; 0.8 is what it says."""
+    """Share of rounds inside the interval; nominal: 0.8."""
     is_believed: bool
     sentence: str
 
 
 def calibrated(judged: Sequence[ComparedForecast]) -> Calibration:
-    """Of `judged`, oldest first."""
+    """Calibration by `judged`, oldest first."""
     latest = judged[-LATEST:]
     if len(latest) < LEAST:
         return Calibration(

@@ -1,4 +1,4 @@
-"""Why the twin tells nothing."""
+"""Why the twin makes no forecast."""
 
 from coterie.core.errors import CoterieError, ErrorKind
 

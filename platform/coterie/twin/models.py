@@ -1,4 +1,4 @@
-"""Forecasts of rounds, and what then happened."""
+"""Forecasts of rounds, and the actual outcomes."""
 
 from django.db import models
 
@@ -7,14 +7,14 @@ from coterie.rounds.models import Round
 
 
 class Forecast(Separated):
-    """What a round was expected to take, from what was known before it opened."""
+    """The forecast of a round, from data before it opened."""
 
     project_path = "round__federation__project"
 
     round = models.OneToOneField(Round, on_delete=models.CASCADE, related_name="forecast")
     made_at = models.DateTimeField()
     history = models.PositiveIntegerField()
-    """Parts in earlier rounds that it is from."""
+    """Number of parts in earlier rounds that it is based on."""
     duration_low_s = models.FloatField()
     duration_s = models.FloatField()
     duration_high_s = models.FloatField()
@@ -25,7 +25,7 @@ class Forecast(Separated):
     up_bytes = models.FloatField()
     up_bytes_high = models.FloatField()
     compared_at = models.DateTimeField(null=True, blank=True)
-    """When what happened was known; none: the round takes updates still."""
+    """When the outcome was known; null: the round still accepts updates."""
     happened_duration_s = models.FloatField(null=True, blank=True)
     happened_lost = models.FloatField(null=True, blank=True)
     happened_up_bytes = models.FloatField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Forecasts of old rounds may go; those that a federation's forecasts are judged by stay, however old."""
+"""Pruning of old forecasts; those used for a federation's calibration stay, however old."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from coterie.twin.models import Forecast
 
 
 def old_forecasts(before: datetime) -> QuerySet[Forecast]:
-    """Those that were compared, the oldest first, but for the latest of each federation."""
+    """Compared forecasts, the oldest first, without the latest of each federation."""
     compared = Forecast.objects.filter(compared_at__isnull=False)
     latest = compared.filter(round__federation=OuterRef("round__federation")).order_by("-round__number")
     first_kept = Subquery(latest.values("round__number")[LATEST - 1 : LATEST])

@@ -1,4 +1,4 @@
-"""A fleet's past, read from its check-ins and its rounds; what was forecast of it, and how good that was."""
+"""A fleet's history, read from its check-ins and rounds; its forecasts, and their calibration."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -27,19 +27,19 @@ from coterie_learning.plan import Plan
 from coterie_wire.structs import from_values
 
 MOST_DEVICES = 2_000
-"""Members that a trace tells of, at most."""
+"""Most members in a trace."""
 MOST_PARTS = 20_000
-"""The latest, at most."""
+"""Most parts, the latest."""
 PARTS_EACH = 20
-"""Of a device, on average, are what one round's forecast is drawn from; older ones would hardly change it."""
+"""Mean number of parts of a device for a round's forecast; older ones would hardly change it."""
 FEW_PARTS = 1_000
-"""For it in a small fleet."""
+"""Least number of parts for it in a small fleet."""
 ROUNDS_AT_ONCE = 50
-"""Whose parts are read together, newest first, until there are enough."""
+"""Rounds whose parts are read together, newest first, until there are enough."""
 MOST_ROUNDS = 1_000
-"""That forecasts of plans are compared with, at most."""
+"""Most rounds that forecasts of plans are compared with."""
 LONGEST = RETENTION
-"""Check-ins are kept no longer."""
+"""Days for which check-ins are stored."""
 Figure = Literal["duration_s", "lost", "up_bytes"]
 FIGURES: Mapping[Figure, tuple[str, str, str, str]] = {
     "duration_s": ("duration_low_s", "duration_s", "duration_high_s", "happened_duration_s"),
@@ -49,7 +49,7 @@ FIGURES: Mapping[Figure, tuple[str, str, str, str]] = {
 
 
 def trace_of(federation: Federation, *, since: datetime, until: datetime) -> Trace:
-    """What the federation's members did between two moments, and nothing that was known only later."""
+    """The history of the federation's members between two times, without data that became known later."""
     found = list(_members(federation).values_list("pk", "present_until")[:MOST_DEVICES])
     places = {pk: place for place, (pk, _) in enumerate(found)}
     present = {pk: present_until or since for pk, present_until in found}
@@ -64,7 +64,7 @@ def trace_for_round(federation: Federation, places: Mapping[UUID, int], opened_a
 
 
 def places_of(federation: Federation) -> Mapping[UUID, int]:
-    """Where its members stand in its traces."""
+    """The places of its members in its traces."""
     return {pk: place for place, pk in enumerate(_members(federation).values_list("pk", flat=True)[:MOST_DEVICES])}
 
 
@@ -92,7 +92,7 @@ def _trace(
 
 
 def whole_trace_of(federation: Federation, *, until: datetime) -> Trace:
-    """All that is kept of them, from when they were first heard of: what was before nobody knows."""
+    """The trace of all stored data, from the first report on."""
     since = until - LONGEST
     reports = Observation.objects.filter(device__in=members(federation), at__gte=since, at__lt=until)
     asked = Assignment.objects.filter(round__federation=federation, offered_at__gte=since, offered_at__lt=until)
@@ -101,7 +101,7 @@ def whole_trace_of(federation: Federation, *, until: datetime) -> Trace:
 
 
 def update_bytes_of(federation: Federation, plan: Plan) -> int:
-    """What a device usually sends under `plan`. Raises NotReplayed where nothing does."""
+    """Usual size of an update under `plan`. Raises NotReplayed where devices send none."""
     traffic = expected_traffic(plan, federation.pair.model_spec())
     if traffic is None:
         raise NotReplayed(reason="holds no rounds")
@@ -111,7 +111,7 @@ def update_bytes_of(federation: Federation, plan: Plan) -> int:
 def _spans(
     places: Mapping[UUID, int], present: Mapping[UUID, datetime], since: datetime, until: datetime
 ) -> Iterator[ReadyInterval]:
-    """From one report to the next; after the last, while the device counts as present."""
+    """Intervals from one report to the next; after the last, while the device counts as present."""
     rows = Observation.objects.filter(device__in=places, at__lt=until).order_by("device", "at", "pk")
     reports: dict[UUID, list[tuple[datetime, bool]]] = defaultdict(list)
     for device, at, blocked_by in rows.values_list("device", "at", "blocked_by").iterator():
@@ -125,7 +125,7 @@ def _spans(
 
 
 class _Row(NamedTuple):
-    """An assignment and its update, as far as a part tells of them."""
+    """The columns of an assignment and its update that a part needs."""
 
     pk: UUID
     round_id: int
@@ -157,7 +157,7 @@ _COLUMNS = (
 def _parts(
     federation: Federation, places: Mapping[UUID, int], since: datetime, until: datetime, most: int
 ) -> Iterator[TracedPart]:
-    """The latest that began and ended between the two moments, oldest first."""
+    """The latest parts that began and ended between the two times, oldest first."""
     latest = _latest_rows(federation, since, until, most)
     uploads = _upload_began({row.round_id for row in latest})
     for row in reversed(latest):

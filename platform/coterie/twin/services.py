@@ -1,4 +1,4 @@
-"""Makes a forecast for each round as it opens, compares it with what happened, and has plans tried before they run."""
+"""Forecasts each round when it opens, compares the forecast with the outcome, and tries plans before they run."""
 
 import tempfile
 from datetime import datetime, timedelta
@@ -28,15 +28,15 @@ from coterie.twin.shipped import MOST_IN_SCENARIO, SUBSTITUTE
 from coterie_learning.plan import Document, parse_plan, plan_document
 
 WITHOUT_ROUNDS = 10
-"""Devices of a trial where a federation has none, and its plan no rounds that say how many."""
+"""Devices of a trial where a federation has none and its plan has no rounds that determine the number."""
 FRESH = timedelta(minutes=5)
-"""Rounds that ended longer ago get no forecast any more."""
+"""Rounds that ended longer ago get no forecast."""
 
 
 def look(*, now: datetime) -> float:
-    """Forecast rounds that have opened, and compare forecasts whose rounds take no more updates.
+    """Forecast rounds that have opened, and compare forecasts whose rounds accept no more updates.
 
-    Seconds for which there is neither.
+    Returns the seconds until the next check.
     """
     begun = Round.objects.filter(state__in=[*Round.ACTIVE[1:]], forecast=None, carries_on=False)
     just_ended = Round.objects.filter(finished_at__gt=now - FRESH, opened_at__isnull=False, tidied_at=None)
@@ -51,7 +51,7 @@ def look(*, now: datetime) -> float:
 
 @transaction.atomic
 def forecast_round(*, round_: Round, now: datetime) -> Forecast | None:
-    """From parts that had ended before it opened; None: too few had, or the plan is not replayed."""
+    """Forecast a round from parts that had ended before it opened; None: too few had, or the plan is not replayed."""
     opened_at, federation = round_.opened_at, round_.federation
     if opened_at is None or Forecast.objects.filter(round=round_).exists():
         return None
@@ -84,7 +84,7 @@ def forecast_round(*, round_: Round, now: datetime) -> Forecast | None:
 
 
 def compare(*, one: Forecast, now: datetime) -> bool:
-    """Record what happened, once the round takes no more updates; whether it did."""
+    """Record the outcome, once the round accepts no more updates; whether it was recorded."""
     round_ = one.round
     ended = (Round.State.MERGING, Round.State.PUBLISHED, Round.State.ABANDONED)
     if round_.closed_at is None or round_.opened_at is None or round_.state not in ended:
@@ -101,22 +101,22 @@ def compare(*, one: Forecast, now: datetime) -> bool:
 
 
 class PlanTrial(NamedTuple):
-    """What a plan is tried on, and for how long."""
+    """The data, fleet and duration of a trial of a plan."""
 
     dataset: Dataset | None
     scenario: str | None
-    """A shipped one, instead of a data set."""
+    """A shipped scenario, instead of a data set."""
     split: str = "iid"
     each: int | None = None
     """Samples that each device draws; None: the data set is divided."""
     profile: str | None = None
-    """A shipped fleet; None: the federation's own, from its past."""
+    """A shipped fleet profile; None: the federation's own, from its history."""
     devices: int | None = None
-    """None: as many as the federation has; where it has none, as a round wants, or `WITHOUT_ROUNDS`."""
+    """None: as many as the federation has; where it has none, as a round needs, or `WITHOUT_ROUNDS`."""
     rounds: int = 20
     days: float = 14.0
     drift: str | None = None
-    """In which order samples come over the `days`; None: devices have them all from the beginning."""
+    """The order in which samples arrive over the `days`; None: devices have all from the beginning."""
     seed: int = 0
 
 
@@ -159,7 +159,7 @@ def try_plan(*, federation: Federation, plan: Document | None, trial: PlanTrial,
 
 
 def _kept_past(federation: Federation, now: datetime) -> Blob:
-    """The fleet's past as a file in the registry. Raises NoHistory."""
+    """Store the fleet's trace as a file in the registry. Raises NoHistory."""
     trace = whole_trace_of(federation, until=now)
     Past.of(trace)
     with tempfile.NamedTemporaryFile(prefix="coterie-fleet-") as file:

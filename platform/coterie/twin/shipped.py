@@ -1,9 +1,9 @@
-"""What is shipped with the simulation, by name: the process that serves operators does not load it."""
+"""Names of what is shipped with the simulation, which the process that serves operators does not load."""
 
 PROFILES = ("gateways", "kiosks", "phones")
-"""Fleets."""
+"""Names of fleet profiles."""
 SUBSTITUTE = "phones"
-"""Taken where a fleet has no past yet: of the three the one that rounds wait for longest."""
+"""Used where a fleet has no history yet: the slowest of the three."""
 SCENARIOS = (
     "activities-running",
     "activities-stairs",
@@ -16,6 +16,6 @@ SCENARIOS = (
     "digits-stationary",
     "places",
 )
-"""Samples by device."""
+"""Default number of samples of a device."""
 MOST_IN_SCENARIO = 200
-"""Devices whose samples are drawn at most."""
+"""Most devices whose samples are drawn."""

@@ -1,4 +1,4 @@
-"""The twin's job, as Celery performs it."""
+"""The twin's Celery task."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,5 +8,5 @@ from coterie.twin import services
 
 @shared_task(name="coterie.twin.tasks.look")
 def look() -> float:
-    """Forecast rounds and compare forecasts; runs all the time."""
+    """Forecast rounds and compare forecasts; runs periodically."""
     return services.look(now=timezone.now())

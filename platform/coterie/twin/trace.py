@@ -1,4 +1,4 @@
-"""What a fleet did, as a file: when its devices were ready, and how their parts in rounds went. It names no device."""
+"""A fleet's history as a file: when devices were ready, and their parts in rounds, without names of devices."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -7,13 +7,13 @@ import msgspec
 from msgspec import Meta
 
 Ending = Literal["delivered", "late", "lost"]
-"""Its update came in; the round closed before it came; or the device gave up, fell silent, or its update was wrong."""
+"""Its update was received; the round closed before; or the device gave up, dropped out, or sent a wrong update."""
 NotNegative = Annotated[float, Meta(ge=0)]
 Place = Annotated[int, Meta(ge=0)]
 
 
 class ReadyInterval(msgspec.Struct, frozen=True, array_like=True):
-    """A device was ready to train, in seconds since the trace begins."""
+    """An interval in which a device was ready to train, in seconds since the start of the trace."""
 
     device: Place
     from_s: NotNegative
@@ -25,30 +25,30 @@ class TracedPart(msgspec.Struct, frozen=True, array_like=True):
 
     device: Place
     asked_s: NotNegative
-    """Since the trace begins."""
+    """Seconds since the start of the trace."""
     ending: Ending
     lasted_s: NotNegative
-    """From when it was asked to its end."""
+    """Seconds from the invitation to its end."""
     train_s: NotNegative = 0.0
-    """Of that, it trained; of parts that delivered nothing, not known."""
+    """Seconds of training; unknown for parts without an update."""
     upload_s: NotNegative = 0.0
-    """Of that, it sent its update; 0: not known."""
+    """Seconds of upload; 0: unknown."""
     steps: Annotated[int, Meta(ge=0)] = 0
     samples: Annotated[int, Meta(ge=0)] = 0
     sent_bytes: Annotated[int, Meta(ge=0)] = 0
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Some days of a fleet."""
+    """The history of a fleet over some days."""
 
     begins_at: str
     """UTC, ISO 8601."""
     lasts_s: Annotated[float, Meta(gt=0)]
     devices: Annotated[int, Meta(ge=1)]
-    """Members that are in it; the first so many, where there are more."""
+    """Number of members in it, the first where there are more."""
     members: Annotated[int, Meta(ge=1)]
     batch_size: Annotated[int, Meta(ge=1)]
-    """Samples of a step."""
+    """Batch size."""
     spans: Sequence[ReadyInterval] = ()
     parts: Sequence[TracedPart] = ()
 

@@ -20,7 +20,7 @@ from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
 from coterie.simulation_runs import running
 from coterie.simulation_runs.errors import FleetUntold, RunHasEnded
-from coterie.simulation_runs.keeping import kept_of
+from coterie.simulation_runs.keeping import checkpoint_directory
 from coterie.simulation_runs.leasing import MAX_ATTEMPTS, hold_run, let_go, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 from coterie.simulation_runs.services import (
@@ -115,7 +115,7 @@ def test_a_run_that_is_cancelled_ends_its_child_and_may_be_asked_for_again(tmp_p
     with pytest.raises(RunHasEnded):
         cancel_run(run=made, now=later(2))
     sweep(now=later(2))
-    assert (kept_of(made.pk) / IDENTITY).exists(), "what it goes on from"
+    assert (checkpoint_directory(made.pk) / IDENTITY).exists(), "what it goes on from"
     (again,) = ask_for_runs(fleet=fleet, wanted=[endless], now=later(3))
     assert (again.pk, again.state, again.reason_code, again.attempts) == (made.pk, "queued", "", 0)
     cancel_run(run=again, now=later(4))
@@ -202,7 +202,7 @@ def test_what_nobody_uses_is_forgotten(tmp_path: Path) -> None:
     fleet = a_fleet(tmp_path)
     (made,) = ask_for_runs(fleet=fleet, wanted=[wanted()], now=START)
     assert (fleet.pair_name, fleet.data_name, fleet.devices) == (*run().names, run().devices)
-    kept = kept_of(made.pk)
+    kept = checkpoint_directory(made.pk)
     sweep(now=START + KEPT + timedelta(days=1))
     assert SimulationRun.objects.exists() and kept.is_dir(), "it waits still"
     lease = uuid.uuid4()
