@@ -60,7 +60,7 @@ class SimulationRun(Stateful, Leased, Postponed, Figured, Separated):
     key = models.CharField(max_length=64)
     """SHA-256 of `wanted` and of the release that performs it."""
     wanted = models.JSONField()
-    """A `coterie.cloud.fleet_run_job.WantedRun`."""
+    """A `coterie.cloud.fleet_run_job.RunRequest`."""
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
     """Share of the rounds held, 0 to 1."""

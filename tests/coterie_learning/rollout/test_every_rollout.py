@@ -46,7 +46,7 @@ def test_it_ends_in_time_and_says_the_same_of_the_same(kind: type[Rollout], stan
 @settings(max_examples=200)
 def test_only_what_enough_devices_could_use_passes(kind: type[Rollout], standing: CanaryEvidence) -> None:
     rollout = kind()
-    unusable = standing._replace(faults=standing.told)
+    unusable = standing._replace(faults=standing.total_reports)
     assert rollout.verdict(unusable) != "pass"
     if rollout.verdict(standing) == "pass":
         assert standing.reports >= standing.needed
