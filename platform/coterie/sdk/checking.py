@@ -1,4 +1,4 @@
-"""What a platform would say of a model, before it is asked."""
+"""Checks a model on this machine as a platform would."""
 
 import tempfile
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def check(
     out: Path | None = None,
     progress: bool = True,
 ) -> Checked:
-    """Compile and try `device` on this machine as a platform does; with `cloud`, see whether both fit together.
+    """Compile and run `device` on this machine as a platform does; with `cloud`, check that both fit together.
 
     The arguments are those of `Platform.publish`; `out` is a directory for graphs, parameters and report. Raises
     Rejected.

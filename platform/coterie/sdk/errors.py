@@ -1,4 +1,4 @@
-"""How bringing a model fails. Each error has the code under which the reference of errors documents it."""
+"""Errors of the SDK. Each has the code under which the reference of errors documents it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ NO_FIELDS: Mapping[str, Field] = MappingProxyType({})
 
 
 class SdkError(Exception):
-    """Something the caller can act on: a stable code, a sentence for people, and what the sentence is about."""
+    """An error with a stable code, a sentence for people, and the fields of the sentence."""
 
     def __init__(self, code: str, sentence: str, fields: Mapping[str, Field] = NO_FIELDS) -> None:
         self.code = code
@@ -33,7 +33,7 @@ class Rejected(SdkError):
 
     @property
     def advice(self) -> str:
-        """What to write instead; where that does not stand alone, the whole sentence."""
+        """What to write instead; where that is not separate, the whole sentence."""
         return self._text("reason") or self.sentence
 
     def _text(self, name: str) -> str | None:
@@ -42,7 +42,7 @@ class Rejected(SdkError):
 
 
 class Refused(SdkError):
-    """The platform does not do what it was asked: a name that is taken, a token without the scope, a bad data set."""
+    """The platform refused a request: a name that is taken, a token without the scope, a bad data set."""
 
 
 class JobFailed(SdkError):

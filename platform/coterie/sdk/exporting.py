@@ -1,4 +1,4 @@
-"""Modules become files that a platform takes."""
+"""Exports modules to files that a platform accepts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

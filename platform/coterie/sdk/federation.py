@@ -16,7 +16,7 @@ from coterie.sdk.table import Row, Table
 
 
 class FederationRecord(msgspec.Struct, frozen=True):
-    """What the platform tells of it."""
+    """The platform's record of a federation."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class Federation:
 
     @property
     def state(self) -> str:
-        """``draft``, ``running``, ``paused`` or ``finished``: asked each time."""
+        """``draft``, ``running``, ``paused`` or ``finished``; requested at each access."""
         return self._rest.get(f"federations/{self.id}/", FederationRecord).state
 
     def notes(self) -> list[str]:
@@ -62,7 +62,7 @@ class Federation:
         return self._rest.post(f"federations/{self.id}/plan-preview/", _Previewed, {"plan": plan}).notes
 
     def start(self, *, progress: bool = True) -> None:
-        """Hold rounds from now on. Unless `progress` is False it says its `notes` first."""
+        """Start holding rounds. Unless `progress` is False, print its `notes` first."""
         if progress:
             sys.stderr.writelines(f"{note}\n" for note in self.notes())
         self._move("start")
@@ -143,7 +143,7 @@ class Federation:
         return download(self._rest, pair=self._record.pair, lineage=self._record.lineage, role=role, module=module)
 
     def adopt(self) -> None:
-        """Make its own versions the pair's, as those of the winner of an A/B trial."""
+        """Make its own versions the pair's, e.g. those of the winner of an A/B trial."""
         self._move("adopt")
 
     def wait_for_round(self, number: int = 1, *, progress: bool = True) -> Round:

@@ -9,7 +9,7 @@ ENDED = ("succeeded", "failed", "cancelled")
 
 
 def follow(rest: Rest, job: Job, line: ProgressLine) -> None:
-    """Wait for `job`, and tell how far it is. Raises JobFailed."""
+    """Wait for `job`, and show its progress. Raises JobFailed."""
     while job.state not in ENDED:
         line.show(stage_of(job))
         rest.pause()
@@ -21,7 +21,7 @@ def follow(rest: Rest, job: Job, line: ProgressLine) -> None:
 
 
 def stage_of(job: Job) -> str:
-    """How far it is, in words."""
+    """Its stage, in words."""
     if job.state == "queued" and job.error_sentence:
         return f"{job.kind} waits, {job.error_sentence}"
     left = "" if job.left_s is None else f", about {job.left_s:.0f} s left"

@@ -1,4 +1,4 @@
-"""What a platform tells of pairs, data sets, jobs and rounds, as far as the SDK uses it."""
+"""Records of pairs, data sets, jobs and rounds, with the fields that the SDK uses."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -94,7 +94,7 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class ExpectedRound(msgspec.Struct, frozen=True):
-    """A round that is expected."""
+    """The forecast of a round."""
 
     number: int
     """From 1."""
@@ -103,7 +103,7 @@ class ExpectedRound(msgspec.Struct, frozen=True):
 
 
 class ExpectedMoment(msgspec.Struct, frozen=True):
-    """Some time in which samples come."""
+    """The forecast of a span of time in which samples arrive."""
 
     ends_s: float
     accuracy: Range
@@ -111,7 +111,7 @@ class ExpectedMoment(msgspec.Struct, frozen=True):
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """What a plan is expected to do; of rounds None where it holds none."""
+    """The forecast of a plan; figures of rounds are None where it holds none."""
 
     rounds: list[ExpectedRound]
     duration_s: Range | None

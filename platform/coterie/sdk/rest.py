@@ -14,7 +14,7 @@ from coterie_wire.structs import from_json
 T = TypeVar("T")
 PAGE = 500
 PATIENCE_S = 60.0
-"""How long a question is asked again while the platform does not answer, as when it is just being started anew."""
+"""Seconds of retries of a query while the platform does not answer, e.g. during a restart."""
 PAUSE_S = 1.0
 TIMEOUT = httpx.Timeout(30.0, read=300.0, write=300.0)
 NOT_NOW = (502, 503, 504)
@@ -55,7 +55,7 @@ class Rest:
 
     @property
     def http(self) -> httpx.Client:
-        """What requests go through: it begins at the platform's ``/api/`` and says who asks."""
+        """The HTTP client, with the platform's ``/api/`` as base and the token."""
         return self._http
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Rest:
         self._http.close()
 
     def get(self, path: str, struct: type[T], **query: str) -> T:
-        """Ask; a platform that does not answer is asked again for `PATIENCE_S`."""
+        """Send a query; it is retried for `PATIENCE_S` if the platform does not answer."""
         waited_s = 0.0
         while True:
             try:
@@ -97,7 +97,7 @@ class Rest:
             raise Unreachable(self.url, str(error) or type(error).__name__) from error
 
     def post(self, path: str, struct: type[T], body: Mapping[str, object]) -> T:
-        """Make or do something, once."""
+        """Send a request that changes something, without retries."""
         return self._post(path, struct, json=body)
 
     def upload(
@@ -107,7 +107,7 @@ class Rest:
         return self._post(path, struct, data=fields, files={name: (name, file) for name, file in files.items()})
 
     def pause(self) -> None:
-        """Wait before asking how far something is."""
+        """Wait between two queries for progress."""
         self._sleep(PAUSE_S)
 
     def _post(self, path: str, struct: type[T], **content: object) -> T:
