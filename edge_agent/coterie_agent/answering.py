@@ -1,4 +1,4 @@
-"""The thread that answers questions: what the owner agrees to is counted here, and leaves as a part of a sum."""
+"""The thread that answers questions: it counts what the owner agrees to, and sends it as part of a secure sum."""
 
 import logging
 import secrets
@@ -30,7 +30,7 @@ _SECRET_BYTES = 32
 
 @dataclass(kw_only=True)
 class AnsweringThread:
-    """Its next action follows from the store and the situation, so it can be stopped at any moment."""
+    """The thread; its next action follows from the store and the situation, so it may stop at any moment."""
 
     identity: Identity
     config: Config
@@ -63,7 +63,7 @@ class AnsweringThread:
             self._answer(asked)
             self._retrying.succeed()
         except (AgentError, WireError) as error:
-            if self._retrying.deals_with(error):
+            if self._retrying.handles(error):
                 return
             if isinstance(error, StoreFailed):
                 raise  # the store could not record it
@@ -71,7 +71,7 @@ class AnsweringThread:
                 self._finish(asked, "declined", error.detail)
 
     def _answer(self, asked: OpenQuestion) -> None:
-        """Raises what the owner does not agree to, what the budget does not pay for, and what `SecureSum.run` does."""
+        """Raises AgentError ``question.not_agreed`` or ``privacy.device_budget``, and what `SecureSum.run` raises."""
         # Only here: NumPy takes 20 MB, and most devices are asked rarely.
         from coterie_agent.secure_sum import SecureSum
         from coterie_learning.question import parse_question
@@ -89,7 +89,7 @@ class AnsweringThread:
             store=self.store.question_sum,
             log=self.store.identity_log,
             situation=self.situation,
-            tell_wait=self.situation.wait_in_answer,
+            report_wait=self.situation.set_question_wait,
             chunk_bytes=self.config.chunk_bytes,
         ).run()
         if isinstance(ended, Refused):
@@ -117,7 +117,7 @@ class AnsweringThread:
         raise AgentError("question.not_agreed", f"{detail} (agent.toml, [questions])")
 
     def _vector(self, asked: OpenQuestion, question: "Question", members: int) -> "Vector":
-        """What the device adds to the sum of so many; it is charged before that can leave."""
+        """What the device adds to a sum of `members`; the privacy budget is charged before it can be sent."""
         from coterie_agent.own_facts import own_facts
         from coterie_learning.answers import Encoding
 

@@ -12,7 +12,7 @@ from coterie_agent.link.failure import Unreachable
 from coterie_wire.bundle import BlobRef
 
 Download = Callable[[str, int], Iterator[bytes]]
-"""The bytes of blob `sha256` from an offset on."""
+"""Yields the bytes of blob `sha256` from an offset on."""
 
 
 class BlobCache:
@@ -22,7 +22,7 @@ class BlobCache:
         self._directory = directory
 
     def has(self, ref: BlobRef) -> bool:
-        """Whether it is there, in its size; its content is verified when it is read."""
+        """Whether the blob is stored with the right size; its content is verified when it is read."""
         try:
             return self._path(ref).stat().st_size == ref.size_bytes
         except FileNotFoundError:
@@ -80,14 +80,14 @@ class BlobCache:
             raise AgentError("bundle.wrong_hash", f"blob {ref.sha256[:12]} was damaged on the disk; it is fetched anew")
         return content
 
-    def kept(self, sha256: str) -> bytes | None:
+    def find(self, sha256: str) -> bytes | None:
         """The content with this hash, verified; None where it is not there, or damaged."""
         path = self._directory / sha256
         content = path.read_bytes() if path.exists() else None
         return content if content is not None and hashlib.sha256(content).hexdigest() == sha256 else None
 
     def keep(self, ref: BlobRef, content: bytes) -> None:
-        """Keep `content` that was made here instead of downloaded.
+        """Store `content` that was made here instead of downloaded.
 
         Raises AgentError ``bundle.wrong_hash`` where it is not that of `ref`, or ``bundle.no_space``.
         """
@@ -110,7 +110,7 @@ class BlobCache:
         return shutil.disk_usage(self._directory).free
 
     def remove(self, refs: Iterable[BlobRef]) -> None:
-        """Remove these; nothing happens where one is not there."""
+        """Remove these blobs, where they are stored."""
         for ref in refs:
             self._path(ref).unlink(missing_ok=True)
 

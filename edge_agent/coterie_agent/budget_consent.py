@@ -1,4 +1,4 @@
-"""When a federation's budget is raised on its platform, the owner is asked again, where the owner's policy says so."""
+"""Asks the owner again when the platform raises a federation's privacy budget, where the owner's policy says so."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ BUDGET_RAISED = "privacy.budget_raised"
 
 
 class Agreed(msgspec.Struct, frozen=True):
-    """What a federation may tell of the device, as its owner has agreed, or is to agree."""
+    """The privacy budget of a federation that the owner has agreed to, or is to agree to."""
 
     federation: str
     epsilon: float
@@ -24,27 +24,27 @@ class Agreed(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BudgetConsent:
-    """What platforms have promised, and the owner's word on it."""
+    """The budgets that platforms have promised, and the owner's decisions on them."""
 
     settings: PrivacySettings
     store: PromiseStore
 
     def check(self, federation: str, budget: PrivacyBudget) -> None:
-        """Take what the platform says that a federation may tell; the first that is said, and what is no more, holds.
+        """Accept the platform's budget of a federation if it is the first, or no larger than the agreed one.
 
-        Raises AgentError ``privacy.budget_raised`` where it is more than the owner has agreed to and wants to be asked.
+        Raises AgentError ``privacy.budget_raised`` where it is larger, and the owner wants to be asked.
         """
         agreed = self.store.agreed(federation)
-        if agreed == budget and not self._is_asked(federation):
+        if agreed == budget and not self._is_pending(federation):
             return
         if agreed is None or self.settings.raised == "accept" or _is_within(agreed, budget):
             self.store.agree(federation, budget)
             return
         self.store.ask(federation, budget)
-        raise AgentError(BUDGET_RAISED, reason_of_raised(Raised(federation, agreed, budget)).sentence)
+        raise AgentError(BUDGET_RAISED, reason_budget_raised(Raised(federation, agreed, budget)).sentence)
 
     def agree(self, federation: str) -> PrivacyBudget:
-        """The owner agrees to what is asked. Raises AgentError ``privacy.nothing_asked``."""
+        """Record that the owner agrees to the pending budget. Raises AgentError ``privacy.nothing_asked``."""
         for raised in self.store.raised():
             if raised.federation == federation:
                 self.store.agree(federation, raised.asked)
@@ -52,12 +52,12 @@ class BudgetConsent:
         detail = f"no larger budget of {federation!r} is asked for; coterie-agent agree lists what is"
         raise AgentError("privacy.nothing_asked", detail, exit_code=Exit.USAGE)
 
-    def _is_asked(self, federation: str) -> bool:
+    def _is_pending(self, federation: str) -> bool:
         return any(raised.federation == federation for raised in self.store.raised())
 
 
-def reason_of_raised(raised: Raised) -> Reason:
-    """Why the device does not take part, and what its owner can do."""
+def reason_budget_raised(raised: Raised) -> Reason:
+    """Why the device does not take part, and what the owner can do."""
     federation, agreed, asked = raised
     more, before = (f"epsilon {one.epsilon:g} at delta {one.delta:g}" for one in (asked, agreed))
     sentence = f"{federation} may now tell {more} of this device, and {before} was agreed"

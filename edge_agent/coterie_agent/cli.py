@@ -13,7 +13,7 @@ from coterie_agent import VERSION
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.errors import MEANINGS, AgentError, Exit
 from coterie_agent.home import DEFAULT_HOME
-from coterie_agent.versions.launching import ON_TRIAL, hand_over
+from coterie_agent.versions.launching import ON_TRIAL, run_current
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -34,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the exit code is one of `Exit`."""
-    hand_over(sys.argv[1:] if argv is None else argv)
+    run_current(sys.argv[1:] if argv is None else argv)
     arguments = from_values(vars(_parser().parse_args(argv)), Arguments)
     arguments = msgspec.structs.replace(arguments, home=arguments.home.expanduser().absolute())
     command = cast(Command, importlib.import_module(f"coterie_agent.commands.{arguments.command}"))

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.sharing import Telling
+from coterie_agent.sharing import ReportDetail
 from coterie_learning.labelling import AskPolicy
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
@@ -28,7 +28,7 @@ MAX_SAMPLES = 256
 class PeersSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the owner lets the device have to do with other devices, through the platform."""
 
-    tell: Telling = "counts"
+    tell: ReportDetail = "counts"
     """What the platform is told of the device's data: exact counts by class, counts rounded to powers of two, only
     which classes there are, or nothing. A device that does not tell how well it knows its classes helps nobody, and one
     that tells nothing cannot ask."""

@@ -1,4 +1,4 @@
-"""Before anything is done under a plan: whether the owner has agreed to what it has leave the device."""
+"""Checks, before anything is done under a plan, that the owner has agreed to what the plan sends from the device."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ SAMPLES_STAY = "Your samples never leave. Until you agree, your device takes no 
 
 @dataclass(frozen=True)
 class Consent:
-    """The owner's word on plans."""
+    """The owner's decisions on what plans may send."""
 
     settings: ConsentSettings
     store: AgreementStore
@@ -37,12 +37,12 @@ class Consent:
         """Raises AgentError ``owner.taken_back`` or ``owner.not_agreed``."""
         parts = withdrawn_parts(self.store.withdrawn(), federation, asked)
         if parts:
-            raise AgentError(TAKEN_BACK, reason_of_taken_back(parts[0]).sentence)
+            raise AgentError(TAKEN_BACK, reason_taken_back(parts[0]).sentence)
         if not self.covers(federation, asked):
-            raise AgentError(NOT_AGREED, reason_of_asked(federation).sentence)
+            raise AgentError(NOT_AGREED, reason_not_agreed(federation).sentence)
 
     def covers(self, federation: str, asked: Sequence[Scope]) -> bool:
-        """Whether the owner has agreed to what the plan asks; where not, the owner is asked from now on."""
+        """Whether the owner has agreed to what the plan asks; if not, the request becomes pending for the owner."""
         more = not_covered(self.store.scopes(), asked)
         if more and self.settings.more == "accept":
             self.store.agree(more, how="settings", read=question_of(AskedOfOwner(federation, more)))
@@ -51,7 +51,7 @@ class Consent:
         return not more
 
     def take_back(self, part: str, *, how: How) -> Agreement:
-        """The owner takes back a part of what the device may do.
+        """Record that the owner withdraws a part of what the device may do.
 
         Raises AgentError ``owner.unknown_part`` or ``owner.nothing_agreed``.
         """
@@ -62,7 +62,7 @@ class Consent:
         return self.store.withdraw(part, how=how, read=f"You have taken this back:\n- {description_of(part)}")
 
     def give_again(self, part: str, *, how: How) -> Agreement:
-        """The owner gives again what he had taken back.
+        """Record that the owner gives again what was withdrawn.
 
         Raises AgentError ``owner.unknown_part`` or ``owner.not_taken_back``.
         """
@@ -72,18 +72,18 @@ class Consent:
         return self.store.give_again(part, how=how, read=f"You have given this again:\n- {description_of(part)}")
 
     def agree(self, asked: AskedOfOwner, *, how: How) -> Agreement:
-        """The owner, who was shown `asked`, agrees to it.
+        """Record that the owner, who was shown `asked`, agrees to it.
 
         Raises AgentError ``owner.nothing_asked`` where this is not what is asked now.
         """
-        if asked not in self.store.asked():
+        if asked not in self.store.pending():
             detail = f"{asked.federation!r} does not ask this now; coterie-agent agree lists what is asked"
             raise AgentError("owner.nothing_asked", detail, exit_code=Exit.USAGE)
         return self.store.agree(asked.scopes, how=how, read=question_of(asked))
 
 
 class ConsentPart(msgspec.Struct, frozen=True):
-    """Something that the owner may take back."""
+    """A part of the consent that the owner may withdraw."""
 
     part: str
     words: str
@@ -91,7 +91,7 @@ class ConsentPart(msgspec.Struct, frozen=True):
 
 
 def parts_of(store: AgreementStore, *, federations: Collection[str]) -> tuple[ConsentPart, ...]:
-    """All that the owner can take back or give again: what was agreed to, `federations`, and to be asked for labels."""
+    """All parts that the owner can withdraw or give again: agreed scopes, `federations`, and questions for labels."""
     withdrawn = store.withdrawn()
     known = {*withdrawn, *(FEDERATION + name for name in federations), *((LABELS,) if store.editions() else ())}
     scopes = store.scopes()
@@ -106,8 +106,8 @@ def _check_part(part: str) -> None:
         raise AgentError("owner.unknown_part", detail, exit_code=Exit.USAGE)
 
 
-def reason_of_taken_back(part: str) -> Reason:
-    """Why the device does not do something that its owner had agreed to, and what he can do."""
+def reason_taken_back(part: str) -> Reason:
+    """Why the device does not do what its owner had agreed to before, and what the owner can do."""
     sentence = (
         f"you have taken back: {description_of(part)} Give it again with: coterie-agent consent --give-again {part}"
     )
@@ -115,12 +115,12 @@ def reason_of_taken_back(part: str) -> Reason:
 
 
 def question_of(asked: AskedOfOwner) -> str:
-    """What the owner reads, word by word."""
+    """The exact text that the owner reads."""
     words = (f"- {WORDS[scope]}" for scope in asked.scopes)
     return "\n".join([f"{asked.federation} asks more than you have agreed to:", *words, SAMPLES_STAY])
 
 
-def reason_of_asked(federation: str) -> Reason:
-    """Why the device takes no part, and what its owner can do."""
+def reason_not_agreed(federation: str) -> Reason:
+    """Why the device takes no part, and what the owner can do."""
     sentence = f"{federation} asks more than this device's owner has agreed to; agree with: coterie-agent agree"
     return Reason(NOT_AGREED, f"{sentence} {federation}"[:400])

@@ -16,8 +16,8 @@ from coterie_agent.exclusions import Exclusions
 from coterie_agent.link.backoff import Backoff
 from coterie_agent.link.failure import CERTIFICATE_REFUSED, Refused
 from coterie_agent.renewing import Renewing
-from coterie_agent.sharing import Telling, has_profile_noise, share_counts
-from coterie_agent.situation import Now, Situation, comes_back
+from coterie_agent.sharing import ReportDetail, has_profile_noise, share_counts
+from coterie_agent.situation import Now, Situation, waits_for_window
 from coterie_agent.store.agreements import AgreementStore
 from coterie_agent.store.check_ins import CheckInStore, NextCheckIn
 from coterie_agent.store.identity import IdentityStore
@@ -46,25 +46,25 @@ from coterie_wire.version import PROTOCOL
 log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Message)
 _SHORTEST_S = 0.1
-"""Least seconds between check-ins, whatever the platform asks for."""
+"""Least seconds between check-ins, even if the platform asks for shorter intervals."""
 _CAPABILITIES_S = 3600.0
-"""Seconds after which capabilities that have not changed are told again."""
+"""Seconds after which unchanged capabilities are reported again."""
 _LATENCIES_S = 600.0
-"""Least seconds between two tellings of how quick the device is, unless something was measured for the first time."""
+"""Least seconds between two reports of latencies, unless something was measured for the first time."""
 
 
 class Caller(Protocol):
-    """A way to send a message. Raises Unreachable or Refused."""
+    """A link over which messages are sent. Raises Unreachable or Refused."""
 
     def call(self, message: Message, reply: type[R]) -> R: ...
 
 
 class Socket(Caller, Protocol):
-    """A way that stays open."""
+    """A link that stays open."""
 
     @property
     def spread_s(self) -> float:
-        """Where the platform has closed it: within how many seconds the device connects again."""
+        """Width in seconds of the window in which the device reconnects after the platform has closed the socket."""
 
     def close(self) -> None: ...
 
@@ -74,7 +74,7 @@ OpenSocket = Callable[[Callable[[], None], Callable[[], None]], Socket]
 
 
 class ReportedState(msgspec.Struct, frozen=True):
-    """What the platform knows of the device when it starts again."""
+    """What the platform knows of the device before its first check-in after a restart."""
 
     conditions: Conditions
     blockers: tuple[str, ...]
@@ -119,26 +119,26 @@ class Contact:
     renewing: Renewing
     certifying: Certifying
     exclusions: Exclusions
-    tell: Telling
+    tell: ReportDetail
     peer_key: bytes | None = None
-    """By which other devices know this one."""
+    """This device's public key, by which other devices recognise it."""
     leads: OfferToLead | None = None
-    """What its owner lets it do for its neighbours."""
+    """The offer to serve as a supernode; None: the owner does not allow it."""
     meets: OfferToMeet | None = None
-    """Where its owner lets it meet its peers."""
+    """The offer to take part in gossip meetings; None: the owner does not allow it."""
     answers: OfferToAnswer | None = None
-    """What its owner lets it be counted in."""
+    """The questions that the owner lets the device answer; None: no question."""
     platform_offer: PlatformOfferStore
     opens_paths: bool = False
-    """Whether its owner lets it meet others by direct paths."""
+    """Whether the owner allows direct paths to other devices."""
     asks_platform: bool = False
-    """Whether its owner lets samples go to the platform for an answer."""
+    """Whether the owner lets samples be sent to the platform for a prediction."""
     certifies: bool = False
     """Whether its connections can show a certificate: they are TLS."""
     takes_updates: TakesUpdates | None = None
-    """Whether other releases of the agent are installed."""
+    """Whether the agent installs other releases of itself."""
     sends_log: SendsLog | None = None
-    """Whether its owner lets its log be sent."""
+    """Whether the owner lets the device's log be sent."""
     rng: random.Random = field(default_factory=random.SystemRandom)
 
     def __post_init__(self) -> None:
@@ -147,18 +147,18 @@ class Contact:
         self._backoff = Backoff()
         self._due_at = self._not_before = 0.0  # on the monotonic clock
         self._reported: tuple[Reported, int] | None = None
-        self._may_say_more = False
-        self._hides = True  # until the platform says that no plan does
-        self._told: tuple[Latency, ...] = ()
-        self._told_at = 0.0
-        self._capable: Capabilities | None = None  # as the platform was told since contact with it began
-        self._capable_at = 0.0
-        self._spread_s = 0.0  # width of the window that the device was told, in a large fleet
-        self._known: bytes | None = None  # by the platform, before the first check-in since the start
+        self._ignores_unknown = False
+        self._hides = True  # until the platform says that no plan hides what devices measure
+        self._reported_latencies: tuple[Latency, ...] = ()
+        self._latencies_reported_at = 0.0
+        self._reported_capabilities: Capabilities | None = None  # since the contact with the platform began
+        self._capabilities_reported_at = 0.0
+        self._spread_s = 0.0  # width of the check-in window that the platform sent, in a large fleet
+        self._known_state: bytes | None = None  # known to the platform before the first check-in since the start
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
-        self._go_on()
+        self._restore_schedule()
         while not (now := self.situation.now).stopping:
             at = time.monotonic()
             if self._socket is None and at >= self._socket_at:
@@ -173,37 +173,37 @@ class Contact:
         if self._socket is not None:
             self._socket.close()
 
-    def _go_on(self) -> None:
-        """Come back when it was drawn before the agent was stopped, unless there is work in hand."""
-        visit = self.check_ins.find()
-        if visit is None:
+    def _restore_schedule(self) -> None:
+        """Check in at the time drawn before the agent was stopped, unless there is an unfinished assignment."""
+        scheduled = self.check_ins.find()
+        if scheduled is None:
             return
-        self._spread_s, self.check_in_s = visit.spread_s, visit.interval_s
-        left_s = visit.due_at - time.time()
+        self._spread_s, self.check_in_s = scheduled.spread_s, scheduled.interval_s
+        left_s = scheduled.due_at - time.time()
         if left_s <= 0 or self.work.current() is not None:
             return
-        left_s = min(left_s, visit.longest_s)  # where the clock was set back
+        left_s = min(left_s, scheduled.longest_s)  # where the clock was set back
         self._due_at = self._socket_at = time.monotonic() + left_s
-        self._known = visit.said
-        self.situation.link("offline", comes_back(left_s))
+        self._known_state = scheduled.said
+        self.situation.link("offline", waits_for_window(left_s))
 
     def _has_news(self, now: Now) -> bool:
-        if self._known is not None:
-            return _known_of(now) != self._known
+        if self._known_state is not None:
+            return _reported_state(now) != self._known_state
         return (_report_of(now), now.wakes) != self._reported
 
     def _connect(self) -> None:
         try:
-            self._socket = self.open_socket(self.situation.wake, self._lost_socket)
+            self._socket = self.open_socket(self.situation.wake, self._on_socket_closed)
         except AgentError as error:
             self._socket_backoff = self._socket_backoff.failed()
             self._socket_at = time.monotonic() + self._delay_s(self._socket_backoff)
             log.debug("%s", error.detail)
         else:
             # News may have been missed meanwhile: check in at once. The platform may be one restored from a backup.
-            self._socket_backoff, self._reported, self._capable = Backoff(), None, None
+            self._socket_backoff, self._reported, self._reported_capabilities = Backoff(), None, None
 
-    def _lost_socket(self) -> None:
+    def _on_socket_closed(self) -> None:
         """Called by the reading thread; the next check-in notices the closed socket."""
         self.situation.wake()
 
@@ -217,7 +217,7 @@ class Contact:
             if refusal.is_revoked:
                 self.situation.end(refusal)
             elif refusal.code in CERTIFICATE_REFUSED and self._socket is not None:
-                self._drop_socket()  # over HTTPS the device asks for another, and connects anew
+                self._drop_socket()  # over HTTPS the device requests another certificate, then reconnects
             else:
                 self._failed(refusal)
         except AgentError as error:
@@ -228,40 +228,40 @@ class Contact:
         else:
             at = time.monotonic()
             self.check_in_s = max(directive.check_in_s, _SHORTEST_S)
-            self._due_at = at + self._draw(directive, now)
-            self._backoff, self._reported, self._known = Backoff(), reported, None
+            self._due_at = at + self._next_check_in_s(directive, now)
+            self._backoff, self._reported, self._known_state = Backoff(), reported, None
             if message.capabilities is not None:
-                self._capable, self._capable_at = message.capabilities, at
+                self._reported_capabilities, self._capabilities_reported_at = message.capabilities, at
             if message.latencies:
-                self._told, self._told_at = message.latencies, at
+                self._reported_latencies, self._latencies_reported_at = message.latencies, at
             if self.situation.now.link == "offline":
                 log.info("in contact with the platform over %s", "the socket" if self._socket else "HTTPS")
                 self._socket_backoff = Backoff()
-            if directive.ignores_unknown and not self._may_say_more:
-                # Check in again at once, with fields that 0.1 refuses and what no plan hides.
-                self._may_say_more, self._reported = True, None
+            if directive.ignores_unknown and not self._ignores_unknown:
+                # Check in again immediately, with the fields that release 0.1 refuses and what no plan hides.
+                self._ignores_unknown, self._reported = True, None
             self._hides = directive.hides
             if directive.hides:
                 self.work.hide()
             self._follow_keys(directive)
             # Before any thread acts on the answer: a round must not begin with a personal model that is to be removed.
-            if directive.withdrawn and self.peers.give_up(directive.withdrawn):
+            if directive.withdrawn and self.peers.undo_personal_of(directive.withdrawn):
                 log.info("the personal model came from a version that was rolled back, and is what it was before")
-            self._hear_excluded(directive)
+            self._receive_exclusions(directive)
             if directive.federations is not None:
                 self.agreements.keep_only(directive.federations)
                 self.promises.keep_only(directive.federations)
-            if directive.requirements is None:  # no federation asks anything of the device: it is in none
+            if directive.requirements is None:  # the device is in no federation
                 self.work.leave_federations()
             self.platform_offer.hold(directive.platform_answers if self.asks_platform else None)
             self.situation.link("socket" if self._socket else "https")
-            self.situation.direct(directive, at=at)
+            self.situation.set_directive(directive, at=at)
             is_certified = directive.renew_certificate and self.certifying.certify()
             if (directive.renew_credential and self.renewing.renew()) or is_certified:
-                self._connect_anew()
+                self._reconnect()
 
-    def _draw(self, directive: Directive, now: Now) -> float:
-        """Seconds until the next check-in, which spreads those of a fleet."""
+    def _next_check_in_s(self, directive: Directive, now: Now) -> float:
+        """Seconds until the next check-in, drawn at random so that the check-ins of a fleet are spread."""
         window = directive.window
         if window is None:
             if self._spread_s:
@@ -276,13 +276,13 @@ class Contact:
                 interval_s=self.check_in_s,
                 spread_s=window.within_s,
                 longest_s=wait_s,
-                said=_known_of(now),
+                said=_reported_state(now),
             )
         )
         return wait_s
 
     def _follow_keys(self, directive: Directive) -> None:
-        """Before anything of `directive` is read, which the last of its keys has signed."""
+        """Trust the platform's next keys before reading the rest of `directive`, which the last of them has signed."""
         if not directive.next_keys:
             return
         try:
@@ -291,23 +291,23 @@ class Contact:
         except WireError as error:
             log.error("the platform names a key that its own did not sign: %s [%s]", error.detail, error.code)
 
-    def _hear_excluded(self, directive: Directive) -> None:
-        """Before the device meets anybody by `directive`."""
+    def _receive_exclusions(self, directive: Directive) -> None:
+        """Take over the list of excluded devices, before `directive` names any peers."""
         if directive.excluded is None:
             return
         try:
-            self.exclusions.hear(directive.excluded)
+            self.exclusions.receive(directive.excluded)
         except WireError as error:
             log.error("the platform's list of excluded devices is not its own: %s [%s]", error.detail, error.code)
 
-    def _connect_anew(self) -> None:
-        """Show the other credential at once: on the socket, and in a check-in, with which the former one ends."""
+    def _reconnect(self) -> None:
+        """Reconnect and check in with the new credential; that check-in ends the former one."""
         if self._socket is not None:
             self._socket.close()
         self._socket, self._socket_at, self._reported = None, 0.0, None
 
     def _drop_socket(self) -> None:
-        """The device checks in over HTTPS at once, unless too many do at the same time: all whose process has ended."""
+        """Fall back to HTTPS: immediately, or within a window where the platform's process ended for many devices."""
         assert self._socket is not None
         spread_s = max(self._socket.spread_s, self._spread_s)
         self._socket.close()
@@ -319,14 +319,14 @@ class Contact:
             self._socket_at = time.monotonic() + self._delay_s(self._socket_backoff)
 
     def _delay_s(self, backoff: Backoff) -> float:
-        """Seconds until the next try: in a large fleet as many as after an answer, so that an outage draws nobody
-        together."""
+        """Seconds until the next try; in a large fleet as after an answer, so that an outage does not synchronise
+        devices."""
         if self._spread_s:
             return self.rng.uniform(0.5, 1.5) * self.check_in_s
         return backoff.delay_s(longest_s=self.check_in_s, rng=self.rng)
 
     def _failed(self, error: AgentError) -> None:
-        self._capable = None
+        self._reported_capabilities = None
         self._backoff = self._backoff.failed()
         self._not_before = time.monotonic() + self._delay_s(self._backoff)
         if self.situation.now.link_problem is None:
@@ -334,11 +334,11 @@ class Contact:
         self.situation.link("offline", reason_of(error))
 
     def _message(self, now: Now) -> CheckIn:
-        """The check-in.
+        """The check-in message.
 
-        Where a plan hides in a sum what devices measure, numbers of samples, in all and by class, and of steps are
-        withheld, and how quick the device is: until the platform has said that no plan of the device's federations
-        does, and then until the device accepts an assignment of another plan.
+        Where a plan hides in a sum what devices measure, the check-in leaves out the numbers of samples (in all and by
+        class), the numbers of steps and the latencies. They are left out until the platform has said that no plan of
+        the device's federations hides them, and then until the device accepts an assignment of another plan.
         """
         is_masked = self._hides or self.work.is_masked()
         progress = now.progress
@@ -346,7 +346,7 @@ class Contact:
             progress = msgspec.structs.replace(progress, steps_done=0, steps_total=0)
         step_s = None if is_masked else self.journal.measured("train_step_s")
         capabilities = msgspec.structs.replace(self.capabilities, train_step_s=step_s)
-        if self._may_say_more:
+        if self._ignores_unknown:
             capabilities = msgspec.structs.replace(
                 capabilities,
                 kinds=own_kinds(),
@@ -372,34 +372,36 @@ class Contact:
             progress=progress,
             version=now.version,
             metadata=None if is_masked else self._metadata(),
-            capabilities=self._news_of_capabilities(capabilities),
+            capabilities=self._capabilities_to_report(capabilities),
             standing=now.standing,
             help=now.asking,
-            variants=now.forms if self._may_say_more else None,
-            excluded_at=self.exclusions.written_at if self._may_say_more else None,
-            latencies=self._news_of_latencies() if self._may_say_more and not is_masked else (),
+            variants=now.forms if self._ignores_unknown else None,
+            excluded_at=self.exclusions.written_at if self._ignores_unknown else None,
+            latencies=self._latencies_to_report() if self._ignores_unknown and not is_masked else (),
         )
 
-    def _news_of_capabilities(self, found: Capabilities) -> Capabilities | None:
-        """What the device can do, where that is to be told now: the platform keeps it."""
-        is_recent = time.monotonic() - self._capable_at < _CAPABILITIES_S
-        return None if found == self._capable and is_recent else found
+    def _capabilities_to_report(self, found: Capabilities) -> Capabilities | None:
+        """The capabilities to report in this check-in; None where the platform has them already."""
+        is_recent = time.monotonic() - self._capabilities_reported_at < _CAPABILITIES_S
+        return None if found == self._reported_capabilities and is_recent else found
 
-    def _news_of_latencies(self) -> tuple[Latency, ...]:
-        """How quick the device is, where that is to be told now."""
-        found = self.latencies.told()[:MAX_LATENCIES]
-        is_known = [_what(one) for one in found] == [_what(one) for one in self._told]
-        if found == self._told or (is_known and time.monotonic() - self._told_at < _LATENCIES_S):
+    def _latencies_to_report(self) -> tuple[Latency, ...]:
+        """The latencies to report in this check-in; empty if they are unchanged or were reported recently."""
+        found = self.latencies.reportable()[:MAX_LATENCIES]
+        is_known = [_key_of(one) for one in found] == [_key_of(one) for one in self._reported_latencies]
+        if found == self._reported_latencies or (
+            is_known and time.monotonic() - self._latencies_reported_at < _LATENCIES_S
+        ):
             return ()
         return found
 
     def _metadata(self) -> DataMetadata:
-        """Without counts by class where profiles have noise, which would hide nothing beside them."""
-        classes = () if has_profile_noise(self.peers.standing()) else self.samples.class_counts()
+        """The sample counts; none by class where profiles have noise, as exact counts beside them would undo it."""
+        classes = () if has_profile_noise(self.peers.effective_plan()) else self.samples.class_counts()
         return DataMetadata(
             samples=self.samples.usable(),
             class_counts=share_counts(classes, self.tell),
-            labels=self._labels() if self._may_say_more and self.tell == "counts" else UNSET,
+            labels=self._labels() if self._ignores_unknown and self.tell == "counts" else UNSET,
         )
 
     def _labels(self) -> LabelFacts | UnsetType:
@@ -414,7 +416,7 @@ class Contact:
         return UNSET if facts == LabelFacts() else facts
 
 
-def _what(latency: Latency) -> tuple[str, str, str, str]:
+def _key_of(latency: Latency) -> tuple[str, str, str, str]:
     return latency.version, latency.work, latency.form, latency.charging
 
 
@@ -431,6 +433,6 @@ def _report_of(now: Now) -> Reported:
     )
 
 
-def _known_of(now: Now) -> bytes:
+def _reported_state(now: Now) -> bytes:
     report = _report_of(now)
     return msgspec.json.encode(ReportedState(report.conditions, report.blockers, report.version))

@@ -16,32 +16,32 @@ class Facts(NamedTuple):
     in_hand: Assignment | None
     """The assignment that the device has accepted and not finished."""
     spooled: bool
-    """Its update is ready to be uploaded."""
+    """Whether its update is ready to be uploaded."""
     answered: bool
-    """The platform has answered since the agent started; before, the device keeps its assignment."""
+    """Whether the platform has answered since the agent started; before that, the device keeps its assignment."""
     assigned: Assignment | None
     """The assignment that the platform says is the device's, unless the device has finished it."""
     champion: SignedManifest | None
     """A version that the device should hold and does not."""
     blockers: tuple[Reason, ...]
     still_named: Assignment | None = None
-    """One that the device has finished, and that the platform goes on naming: it has forgotten how that ended."""
+    """An assignment that the device has finished but the platform still names: it has lost how that ended."""
     is_held: bool = False
-    """A supernode holds the update, and the platform has not said that it goes another way."""
+    """Whether a supernode holds the update, and the platform has not changed the route."""
     trial: Trial | None = None
     """The version that the device is to compare with the candidate that it holds."""
     forms: SignedManifest | None = None
-    """Smaller forms of the version that it holds, which it does not know."""
+    """A list of smaller forms of the held version that the device does not have yet."""
     evaluate: Evaluate | None = None
     """The version that the device is to measure for a federated evaluation."""
     is_measured: bool = False
-    """What it tells of that is ready to be sent."""
+    """Whether the report of that evaluation is ready to be sent."""
     shadow: ShadowTrial | None = None
-    """The roll-out for whose candidate, which is not shown, there is something to do."""
+    """The roll-out whose shadow candidate is to be fetched or reported on."""
     is_shadow_over: bool = False
-    """A candidate answers that is not wanted any more."""
+    """Whether a shadow candidate still answers whose roll-out has ended."""
     is_untimed: bool = False
-    """A model has run, and nobody knows yet how long predictions of the held version take here."""
+    """Whether a model has run, and predictions of the held version are not timed yet."""
 
 
 class Rest(NamedTuple):
@@ -67,7 +67,7 @@ class Drop(NamedTuple):
 
 
 class GiveBack(NamedTuple):
-    """Tell the platform that the assignment has ended, so that nobody waits for it."""
+    """Tell the platform that the assignment has ended, so that it does not wait for it."""
 
     assignment: Assignment
 
@@ -85,24 +85,24 @@ class TakeForms(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """Go on with a federated evaluation, or tell its outcome."""
+    """Continue a federated evaluation, or report its outcome."""
 
     evaluate: Evaluate
 
 
-class GoOnShadowing(NamedTuple):
+class ContinueShadowing(NamedTuple):
     trial: ShadowTrial
 
 
 class EndShadowing(NamedTuple):
-    """Let no candidate answer."""
+    """Stop the shadow candidate."""
 
 
 class TimeModel(NamedTuple):
-    """See how long predictions of the held version take."""
+    """Measure how long predictions of the held version take."""
 
 
-Beside: TypeAlias = Measure | GoOnShadowing | EndShadowing | TimeModel
+Beside: TypeAlias = Measure | ContinueShadowing | EndShadowing | TimeModel
 """What is done when nothing else is due."""
 Action: TypeAlias = Rest | Accept | Train | Upload | Drop | GiveBack | Fetch | Compare | TakeForms | Beside
 
@@ -132,7 +132,7 @@ def decide(facts: Facts) -> Action:
     if facts.is_shadow_over:
         return EndShadowing()
     if facts.shadow is not None and not facts.blockers:
-        return GoOnShadowing(facts.shadow)
+        return ContinueShadowing(facts.shadow)
     if facts.evaluate is not None and not (offline if facts.is_measured else facts.blockers):
         return Measure(facts.evaluate)
     if facts.forms is not None and not offline:

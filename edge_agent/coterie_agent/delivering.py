@@ -31,7 +31,7 @@ _TRIES = 6
 _ROUTE_ENDED = "rounds.route_ended"
 Ended = Literal["accepted", "stopped"] | Refused
 """How a delivery ends."""
-Way = tuple[str, int]
+RouteKey = tuple[str, int]
 """An assignment, and the epoch of the route that its update takes."""
 
 
@@ -50,13 +50,13 @@ class Delivering:
     exclusions: Exclusions
     book: AddressBook | None = None
     paths: "DirectPaths | None" = None
-    """By which supernodes are reached that do not answer at their addresses."""
-    _held: Way | None = None
-    """Of the update that a supernode holds."""
-    _away: tuple[Way, int] | None = None
-    """Of one that a supernode did not take, and how often it has not."""
-    _held_in_island: Way | None = None
-    """Of one that is held only for as long as the platform is away."""
+    """Direct paths to supernodes that do not answer at their addresses."""
+    _held: RouteKey | None = None
+    """The route of the update that a supernode holds."""
+    _away: tuple[RouteKey, int] | None = None
+    """The route of an update that a supernode did not take, and the number of failed tries."""
+    _held_in_island: RouteKey | None = None
+    """The route of an update that an island holds while the platform is unreachable."""
 
     def is_held(self, assignment: Assignment, now: Now) -> bool:
         """Whether the supernode that the platform names by `now` holds the update."""
@@ -67,22 +67,22 @@ class Delivering:
         return self._held == way or (self._held_in_island == way and now.is_cut_off)
 
     def run(self, assignment: Assignment, offer: OfferUpdate) -> Literal["held"] | Ended:
-        """Deliver the update as it is. Raises Unreachable where who is to have it does not answer, and may yet."""
+        """Deliver the update unmvoters. Raises Unreachable where the receiver does not answer now but may later."""
         now = self.situation.now
         route = _route_of(assignment, now)
         if route is not None and route.island is not None and now.is_cut_off:
-            return self._bring_to_island(assignment, offer, route, route.island)
+            return self._submit_to_island(assignment, offer, route, route.island)
         if route is not None and not self._has_given_up((assignment.assignment, route.epoch)):
-            outcome = self._hand_over(assignment, offer, route)
+            outcome = self._submit(assignment, offer, route)
             if outcome is not None:
                 return outcome
         delivery = UploadInParts(link=self.link, offer=offer, read=self.work.read_payload, chunk_bytes=self.chunk_bytes)
         return delivery.run(stop=self.situation.is_offline)
 
-    def _hand_over(self, assignment: Assignment, offer: OfferUpdate, route: Route) -> Literal["held"] | Ended | None:
-        """Hand the update to a supernode, and its receipt to the platform; None: it goes to the platform itself.
+    def _submit(self, assignment: Assignment, offer: OfferUpdate, route: Route) -> Literal["held"] | Ended | None:
+        """Submit the update to a supernode, and its receipt to the platform; None: it goes to the platform directly.
 
-        Raises Unreachable where the platform does not answer, or the supernode does not and may yet.
+        Raises Unreachable where the platform or the supernode does not answer now but may later.
         """
         from coterie_agent.training.fingerprints import fingerprints_of  # it loads NumPy
 
@@ -119,24 +119,24 @@ class Delivering:
         self._held = way
         return "held"
 
-    def _bring_to_island(
+    def _submit_to_island(
         self, assignment: Assignment, offer: OfferUpdate, route: Route, signed: SignedManifest
     ) -> Literal["held", "stopped"]:
-        """Hand the update to whoever leads the supernodes of the neighbourhood, until the platform is there again.
+        """Submit the update to the leader of the island, which holds it until the platform is reachable again.
 
-        Raises Unreachable where none of them takes it now.
+        Raises Unreachable where no supernode of the island accepts it now.
         """
         try:
             island = read_island(signed, *self.trusted(), now=time.time())
         except WireError as error:
             raise Unreachable(f"nobody takes the update while the platform is away: {error.detail}") from error
-        asked = sorted(island.voters, key=lambda voter: voter.device != route.supernode)
-        for _ in range(2 * len(asked)):
-            if not asked:
+        voters = sorted(island.voters, key=lambda voter: voter.device != route.supernode)
+        for _ in range(2 * len(voters)):
+            if not voters:
                 break
-            voter = asked.pop(0)
+            voter = voters.pop(0)
             try:
-                receipt = self._handing_over(offer, route, to=voter).run(stop=self.situation.is_offline)
+                receipt = self._upload(offer, route, to=voter).run(stop=self.situation.is_offline)
                 if receipt is None:
                     return "stopped"
                 if verify_receipt(receipt, voter.key).sha256 == offer.sha256:
@@ -149,13 +149,13 @@ class Delivering:
                 log.debug("%s", refused.detail)
                 named = None if refused.ask is None else island.voter(refused.ask)
                 if named is not None:
-                    asked = [named, *(one for one in asked if one != named)]
+                    voters = [named, *(one for one in voters if one != named)]
         raise Unreachable("no supernode of this neighbourhood takes the update while the platform is away")
 
-    def _receipt(self, way: Way, offer: OfferUpdate, route: Route) -> SignedReceipt | None:
-        """That of the supernode; None if the agent is to stop, or has asked often enough. Raises Unreachable."""
+    def _receipt(self, way: RouteKey, offer: OfferUpdate, route: Route) -> SignedReceipt | None:
+        """The supernode's receipt; None if the agent is to stop, or after the last try. Raises Unreachable."""
         try:
-            return self._handing_over(offer, route).run(stop=self.situation.is_offline)
+            return self._upload(offer, route).run(stop=self.situation.is_offline)
         except (Unreachable, NeighbourRefused) as error:
             tries = self._away[1] + 1 if self._away is not None and self._away[0] == way else 1
             self._away = (way, tries)
@@ -164,8 +164,8 @@ class Delivering:
                 return None
             raise Unreachable(error.detail) from error
 
-    def _handing_over(self, offer: OfferUpdate, route: Route, *, to: Peer | None = None) -> SupernodeUpload:
-        """To the supernode of the route, or to a voter of the island while the platform is away."""
+    def _upload(self, offer: OfferUpdate, route: Route, *, to: Peer | None = None) -> SupernodeUpload:
+        """The upload to the supernode of the route, or to a voter of the island while the platform is unreachable."""
         if to is not None:
             route = msgspec.structs.replace(route, supernode=to.device, key=to.key, address=to.address)
         return SupernodeUpload(
@@ -184,14 +184,14 @@ class Delivering:
             paths=self.paths,
         )
 
-    def _has_given_up(self, way: Way) -> bool:
+    def _has_given_up(self, way: RouteKey) -> bool:
         return self._away == (way, _TRIES)
 
 
 def _route_of(assignment: Assignment, now: Now) -> Route | None:
     """The supernode that the update goes to by `now`; None: it goes to the platform.
 
-    Where the agent has started without the platform, it is what that said when the assignment was accepted.
+    Where the agent has started without contact to the platform, it is the route of the accepted assignment.
     """
     if now.directive is None:
         return assignment.route if now.is_cut_off else None

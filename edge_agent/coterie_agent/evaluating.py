@@ -1,4 +1,4 @@
-"""The device's part in federated evaluations: fetch a version, measure it on held-out samples, tell the figures."""
+"""The device's part in federated evaluations: fetch a version, measure it on held-out samples, report the figures."""
 
 import logging
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class Evaluations:
-    """What the worker does for them, beside its assignments; killed at any moment, it tells the same figures."""
+    """Federated evaluations, run by the worker; stopped at any moment, it resumes and reports the same figures."""
 
     config: Config
     store: Store
@@ -32,22 +32,22 @@ class Evaluations:
     link: HttpLink
     situation: Situation
     _ended: str | None = None
-    """The one that has ended on this device."""
+    """The evaluation that has ended on this device."""
 
     def due(self, now: Now) -> Evaluate | None:
-        """The one that the platform wants by now."""
+        """The evaluation that the platform requests by `now`."""
         evaluate = now.directive.evaluate if now.directive else None
         return None if evaluate is None or evaluate.evaluation == self._ended else evaluate
 
     def report_of(self, evaluate: Evaluate) -> ReportEvaluation | None:
-        """What the device is to tell; None: it has yet to measure."""
+        """The report to send; None: nothing was measured yet."""
         found = self.store.evaluating.load(evaluate.evaluation)
         return None if found is None else found.report
 
-    def go_on(self, evaluate: Evaluate) -> None:
-        """Measure as long as conditions allow it, and tell the outcome once there is one.
+    def run(self, evaluate: Evaluate) -> None:
+        """Measure while conditions allow it, and report the outcome once there is one.
 
-        Raises AgentError or WireError, which `give_up` takes, or the link's errors that pass by waiting.
+        Raises AgentError or WireError, to be passed to `give_up`, or the link's temporary errors.
         """
         report = self.report_of(evaluate) or self._measured(evaluate)
         if report is None:
@@ -57,7 +57,7 @@ class Evaluations:
         log.info("told the platform how a version does on samples held out")
 
     def give_up(self, evaluate: Evaluate, error: AgentError | WireError) -> None:
-        """Have the platform told why the version cannot be measured here; what it refuses is not told again."""
+        """Report why the version cannot be measured here; a report that the platform refuses is not repeated."""
         log.warning("the version is not evaluated here: %s [%s]", error.detail, error.code)
         if isinstance(error, Refused):
             self._end(evaluate)
@@ -65,7 +65,7 @@ class Evaluations:
             self._keep(ReportEvaluation(evaluation=evaluate.evaluation, fault=reason_of(error)))
 
     def _measured(self, evaluate: Evaluate) -> ReportEvaluation | None:
-        """The outcome, kept until the platform has it; None if it was interrupted."""
+        """The outcome, stored until the platform has it; None if it was interrupted."""
         # Only here: NumPy and onnxruntime take 30 MB, and most devices are idle most of the time.
         from coterie_agent.training.evaluating import evaluate_version
         from coterie_agent.training.model import Model
@@ -74,7 +74,7 @@ class Evaluations:
             detail = "its federation hides in a sum what devices measure, so that it tells no figures of its own"
             raise AgentError("evaluation.masked", detail)
         manifest = verify_manifest(evaluate.manifest, *self.store.identity.trusted())
-        stop = partial(self._may_not, evaluate)
+        stop = partial(self._must_stop, evaluate)
         if not fetch_model(manifest, self.blobs, self.link.download, stop=stop):
             return None
         report = evaluate_version(
@@ -97,7 +97,7 @@ class Evaluations:
 
     def _end(self, evaluate: Evaluate) -> None:
         self._ended = evaluate.evaluation
-        self.store.evaluating.forget()
+        self.store.evaluating.delete()
 
     def _remove(self, manifest: Manifest) -> None:
         """Remove the files that the version alone needs, where the device holds another one."""
@@ -113,11 +113,11 @@ class Evaluations:
         kept = {ref for signed in needed for ref in parts(verify_manifest(signed, *known))}
         self.blobs.remove(ref for ref in parts(manifest) if ref not in kept)
 
-    def _may_not(self, evaluate: Evaluate) -> bool:
+    def _must_stop(self, evaluate: Evaluate) -> bool:
         now = self.situation.now
         directive = now.directive
         assigned = None if directive is None else directive.assignment
         has_work = assigned is not None and not self.store.work.is_finished(assigned.assignment)
-        wanted = self.due(now)
-        is_wanted = wanted is not None and wanted.evaluation == evaluate.evaluation
-        return now.stopping or bool(now.blockers) or has_work or not is_wanted
+        due = self.due(now)
+        is_due = due is not None and due.evaluation == evaluate.evaluation
+        return now.stopping or bool(now.blockers) or has_work or not is_due

@@ -1,4 +1,4 @@
-"""Which devices the platform has excluded, as far as this one has heard, from the platform or from others."""
+"""The devices that the platform has excluded, by the newest signed list received from the platform or from peers."""
 
 import logging
 import threading
@@ -13,28 +13,28 @@ from coterie_wire.exclusion import Excluded, ExclusionNews
 
 log = logging.getLogger(__name__)
 _REMEMBERED = 1024
-"""Devices whose lists' times are known."""
+"""Devices of which the time of their list is remembered."""
 
 
 @dataclass
 class Exclusions:
-    """Safe to use from several threads."""
+    """The newest list of excluded devices; safe to use from several threads."""
 
     trusted: Callable[[], tuple[bytes, ...]]
     """The platform's keys, which may change while the agent runs."""
     keep: Callable[[SignedManifest], None] = lambda _: None
-    """Keeps the newest list."""
+    """Stores the newest list."""
     devices: frozenset[str] = frozenset()
     written_at: float = 0.0
     """When the list was written, in seconds since 1970; 0: there is none."""
     signed: SignedManifest | None = None
-    """The list."""
+    """The signed list; None: there is none."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _known: dict[str, float] = field(default_factory=dict)
-    """By device, when its list was written, as it said last."""
+    """By device, when its list was written, as it last reported."""
 
-    def hear(self, signed: SignedManifest) -> None:
-        """The platform's list, whoever brings it; an older one changes nothing. Raises WireError ``bundle.*``."""
+    def receive(self, signed: SignedManifest) -> None:
+        """Take over a list that the platform has signed; an older one is ignored. Raises WireError ``bundle.*``."""
         with self._lock:
             if self.signed is not None and signed.manifest == self.signed.manifest:
                 return
@@ -45,13 +45,13 @@ class Exclusions:
             self.devices, self.written_at, self.signed = frozenset(excluded.devices), excluded.written_at, signed
             try:
                 self.keep(signed)
-            except AgentError as error:  # it holds until the agent ends, and is heard of again
+            except AgentError as error:  # it applies until the agent ends, and will be received again
                 log.warning("the list of excluded devices is not kept: %s", error.detail)
         if new:
             log.info("the platform has excluded %d more devices, which are turned away from now on", len(new))
 
-    def hear_from(self, device: str, news: ExclusionNews) -> None:
-        """What another one told; a list that the platform has not signed is not used."""
+    def receive_from(self, device: str, news: ExclusionNews) -> None:
+        """Take over what the peer `device` sent; a list that the platform has not signed is not used."""
         with self._lock:
             self._known.pop(device, None)
             self._known[device] = news.written_at
@@ -59,12 +59,12 @@ class Exclusions:
                 del self._known[next(iter(self._known))]
         if news.signed is not None:
             try:
-                self.hear(news.signed)
+                self.receive(news.signed)
             except WireError as error:
                 log.info("device %s has a list of excluded devices that is not used: %s", device, error.detail)
 
     def news_for(self, device: str) -> ExclusionNews:
-        """What it is to be told: the list, too, once it has said that its own is older."""
+        """What to send to the peer `device`: the time of the list, and the list itself if the peer's is older."""
         with self._lock:
             is_behind = self._known.get(device, self.written_at) < self.written_at
             return ExclusionNews(self.written_at, self.signed if is_behind else None)

@@ -1,4 +1,4 @@
-"""The device is forgotten: the platform is asked first, under a number that this device has drawn and keeps."""
+"""The right to be forgotten: ask the platform first, under a receipt number that this device draws and stores."""
 
 import uuid
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ UNKNOWN = "owners.unknown_receipt"
 
 
 class RetainedData(msgspec.Struct, frozen=True):
-    """What the device keeps when everything else of the platform is gone."""
+    """What the device keeps when everything else of the platform is removed."""
 
     url: str
     receipt: str
 
 
-def kept_receipt(home: Home) -> RetainedData | None:
-    """The number under which the device was, or is to be, forgotten; None: nobody has asked."""
+def load_receipt(home: Home) -> RetainedData | None:
+    """The receipt under which the device was, or is to be, forgotten; None: the owner has not asked for it."""
     try:
         return from_json(home.receipt.read_bytes(), RetainedData)
     except FileNotFoundError:
@@ -38,11 +38,11 @@ def kept_receipt(home: Home) -> RetainedData | None:
 
 
 def forget_platform(home: Home, store: Store) -> None:
-    """Remove what is here of the platform, and let no phone in any more.
+    """Remove the platform's data from this device, and sign out all phones.
 
     Samples, settings and the journal are the owner's, and stay.
     """
-    store.identity.forget()
+    store.identity.delete()
     store.samples.fit(0)
     store.phones.sign_out()
     home.page_certificate.unlink(missing_ok=True)
@@ -53,7 +53,7 @@ def forget_platform(home: Home, store: Store) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Forgetter:
-    """Asks the platform to forget this device, and removes here what is the platform's."""
+    """Asks the platform to forget this device, and removes the platform's data here."""
 
     home: Home
     store: Store
@@ -61,9 +61,9 @@ class Forgetter:
     record_sent: RecordSent
 
     def forget(self, *, force: bool = False) -> ForgetNews | None:
-        """Killed anywhere, it is done again with the same number.
+        """Forget the device; if interrupted at any point, it is repeated with the same receipt number.
 
-        None: `force` removed what is here, and the platform has not said that it forgets the device.
+        None: `force` removed the local data, and the platform has not confirmed that it forgets the device.
         Raises AgentError ``agent.not_joined``, Unreachable or Refused.
         """
         if self.store.identity.find() is None:
@@ -79,16 +79,16 @@ class Forgetter:
         return news
 
     def ask(self) -> ForgetNews:
-        """Have the platform forget the device; here everything stays. Raises Unreachable or Refused."""
-        identity, kept = self.store.identity.get(), kept_receipt(self.home)
+        """Have the platform forget the device, and remove nothing here. Raises Unreachable or Refused."""
+        identity, kept = self.store.identity.get(), load_receipt(self.home)
         if kept is None or kept.url != identity.url:
             kept = RetainedData(identity.url, str(uuid.uuid4()))
             write_private(self.home.receipt, msgspec.json.encode(kept))
         return self._ask(kept)
 
     def read(self) -> ForgetNews:
-        """How far the platform is. Raises AgentError ``agent.not_joined``, Unreachable or Refused."""
-        kept = kept_receipt(self.home)
+        """The platform's progress. Raises AgentError ``agent.not_joined``, Unreachable or Refused."""
+        kept = load_receipt(self.home)
         if kept is None:
             self.store.identity.get()
             detail = "nobody has asked for this device to be forgotten"
@@ -102,10 +102,10 @@ class Forgetter:
         except Refused as error:
             if not error.is_revoked:
                 raise
-            return self._read_after_the_end(kept, error)
+            return self._read_after_revocation(kept, error)
 
-    def _read_after_the_end(self, kept: RetainedData, ended: Refused) -> ForgetNews:
-        """The credential has ended: because the platform has heard this before, or because of something else."""
+    def _read_after_revocation(self, kept: RetainedData, ended: Refused) -> ForgetNews:
+        """Read the receipt after the credential has ended: by an earlier request to forget, or for another reason."""
         try:
             return self._link(kept.url, None).call(ReadReceipt(receipt=kept.receipt), ForgetNews)
         except Refused as error:
@@ -129,7 +129,7 @@ class Forgetter:
 
 
 def news_lines(news: ForgetNews) -> list[str]:
-    """The receipt for people."""
+    """The receipt as lines of text for people."""
     done = f", done at {news.done_at}" if news.done_at else ""
     lines = [
         f"receipt {news.receipt}, asked at {news.asked_at}{done}: {news.sentence}",

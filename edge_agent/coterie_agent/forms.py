@@ -1,4 +1,4 @@
-"""The forms of the version that the device holds: smaller ones that the platform lists, and how quick each predicts."""
+"""The forms of the held version: the smaller ones that the platform lists, and the prediction latency of each."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from coterie_wire.variants import digest_of
 
 @dataclass(kw_only=True)
 class Forms:
-    """Which of them are known and timed."""
+    """The forms of the held version that are downloaded and timed."""
 
     config: Config
     store: Store
@@ -28,8 +28,8 @@ class Forms:
     """Graphs of smaller forms."""
     link: HttpLink
     situation: Situation
-    may_not: Callable[[], bool]
-    """Whether nothing may be timed now."""
+    must_stop: Callable[[], bool]
+    """Whether timing must stop now."""
     _refused: SignedManifest | None = None
     """A list that cannot be used; it is not tried again."""
     _has_run: bool = False
@@ -40,7 +40,7 @@ class Forms:
     """On the monotonic clock."""
 
     def listed(self, now: Now) -> SignedManifest | None:
-        """A list of the platform's that the device does not know, and has not refused."""
+        """A list of forms from the platform that the device has neither taken nor refused; None: there is none."""
         forms = now.directive.variants if now.directive else None
         if forms is None or now.version is None or forms == self._refused or digest_of(forms) == now.forms:
             return None
@@ -65,14 +65,14 @@ class Forms:
             for form, durations in known.forms.items():
                 self.keep(manifest, "predict", form, durations)
             self._note_timed(manifest.version)
-            self.situation.know_forms(known.digest)
+            self.situation.set_forms(known.digest)
 
     def refuse(self, signed: SignedManifest) -> None:
-        """Do without the forms that the list names."""
+        """Use none of the forms that the list names."""
         self._refused = signed
 
     def note_run(self) -> None:
-        """A model runs in this process."""
+        """Note that a model runs in this process."""
         self._has_run = True
 
     def is_untimed(self, now: Now) -> bool:
@@ -81,7 +81,7 @@ class Forms:
         return self._has_run and now.version is not None and (now.version != self._timed or is_old)
 
     def time(self) -> None:
-        """See how long predictions of the held version take, unless those of its pair were timed within a day."""
+        """Measure how long predictions of the held version take, unless those of its pair were timed within a day."""
         from coterie_agent.training.forms import measure_form  # only here: NumPy and onnxruntime take 30 MB
         from coterie_agent.training.model import Model
         from coterie_agent.training.predictor import Predictor
@@ -90,21 +90,21 @@ class Forms:
         if not self.store.latencies.has(manifest.pair, "predict", FLOAT32, since=time.time() - DAY_S):
             model, threads = Model(manifest, self.blobs), self.config.serving.threads
             predictor = Predictor(model.predict(), manifest.model, model.parameters(), model.frozen(), threads=threads)
-            durations = measure_form(predictor, manifest.model, stop=self.may_not)
+            durations = measure_form(predictor, manifest.model, stop=self.must_stop)
             if durations is None:
                 return
             self.keep(manifest, "predict", FLOAT32, durations)
         self._note_timed(manifest.version)
 
-    def do_without_timing(self) -> None:
-        """Predictions of the held version cannot be timed."""
+    def skip_timing(self) -> None:
+        """Do not try again to time predictions of the held version."""
         self._note_timed(self.situation.now.version)
 
     def _note_timed(self, version: str | None) -> None:
         self._timed, self._timed_at = version, time.monotonic()
 
     def keep(self, manifest: Manifest, work: Work, form: str, durations: Histogram) -> None:
-        """Keep how long something took, and under which conditions."""
+        """Store measured durations with the conditions under which they were measured."""
         conditions = self.situation.now.conditions
         self.store.latencies.add(
             MeasuredDurations(

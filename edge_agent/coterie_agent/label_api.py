@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from coterie_agent.conditions.local_hour import LocalHour
-from coterie_agent.consent import reason_of_taken_back
+from coterie_agent.consent import reason_taken_back
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.local_api import Added, AddSamples, LocalApi
 from coterie_agent.model import held_manifest
@@ -142,7 +142,7 @@ class LabelApi:
     def _check_may_ask(self) -> None:
         """Raises RequestError ``owner.taken_back``."""
         if LABELS in self.local.store.agreements.withdrawn():
-            reason = reason_of_taken_back(LABELS)
+            reason = reason_taken_back(LABELS)
             raise RequestError(HTTPStatus.FORBIDDEN, reason.code, reason.sentence)
 
     def view(self, _: bytes) -> LabelView:

@@ -13,7 +13,7 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.ingest.row import JsonRow, RowCheck
-from coterie_agent.link.failure import FETCHED_ANEW
+from coterie_agent.link.failure import FETCHED_AGAIN
 from coterie_agent.loopback import Address, LoopbackServer
 from coterie_agent.report import Report, make_report
 from coterie_agent.site import Page, Route, Site, decode
@@ -100,7 +100,7 @@ class LocalApi:
 
     def _is_newest(self, held: "HeldModel") -> bool:
         version = self.situation.now.version
-        known = self.store.variants.known()
+        known = self.store.variants.load()
         form = known.chosen if known is not None and known.version == version and not held.is_personal else held.form
         return (held.manifest.version, held.form) == (version, form) and held.stored == self.store.peers.personal()
 
@@ -110,7 +110,7 @@ class LocalApi:
         try:
             return load_held_model(self.store, self.home, threads=self.config.threads)
         except AgentError as error:
-            if error.code in FETCHED_ANEW:
+            if error.code in FETCHED_AGAIN:
                 self.situation.lose_model()
             raise
 

@@ -68,7 +68,7 @@ class _Handler(SiteHandler):
         self._token = token
         super().__init__(site, *connection)
 
-    def check_whose_page(self) -> None:
+    def check_origin(self) -> None:
         """Raises RequestError as `check_host` does."""
         check_host(self.headers.get("Host", ""), self.headers.get("Origin"))
 

@@ -50,7 +50,7 @@ def _make_parameters(
     # Only here: an agent that does not train is spared NumPy's memory.
     from coterie_learning.differences import next_file
 
-    base = blobs.kept(difference.base)
+    base = blobs.find(difference.base)
     if base is None or not blobs.fetch(difference.blob, download, stop=stop):
         return False
     try:

@@ -12,7 +12,7 @@ from msgspec import Meta
 from coterie_agent.budget_consent import Agreed, BudgetConsent
 from coterie_agent.config import Config
 from coterie_agent.consent import Consent, ConsentPart, parts_of
-from coterie_agent.device_log.owner_view import LogsView, SayOnLog, hear_on_log, logs_view
+from coterie_agent.device_log.owner_view import LogDecision, LogsView, logs_view, record_decision
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exporting import DeviceExport, export_device, read_section
 from coterie_agent.forgetting import Forgetter
@@ -25,7 +25,7 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.agreements import Agreement, AskedOfOwner, How
 from coterie_agent.store.choices import Choices
 from coterie_agent.store.opened import Store
-from coterie_agent.updating.owner_view import SayOnUpdates, UpdatesView, hear, updates_view
+from coterie_agent.updating.owner_view import UpdateDecision, UpdatesView, record_update_decision, updates_view
 from coterie_learning.consent import WORDS
 from coterie_wire.conditions import Requirements
 from coterie_wire.errors import WireError
@@ -158,8 +158,8 @@ class OwnerApi:
             "POST /consent": self.consent,
             "POST /take-back": self.take_back,
             "POST /give-again": self.give_again,
-            "POST /updates": self.say_on_updates,
-            "POST /logs": self.say_on_log,
+            "POST /updates": self.decide_update,
+            "POST /logs": self.decide_log_request,
             "POST /leave": self.leave,
             "POST /forget": self.forget,
         }
@@ -247,15 +247,15 @@ class OwnerApi:
         directive = self.situation.now.directive
         return () if directive is None or directive.federations is None else directive.federations
 
-    def say_on_updates(self, body: bytes) -> UpdatesView:
+    def decide_update(self, body: bytes) -> UpdatesView:
         """Take the owner's word on releases of the agent. Raises RequestError ``updates.not_offered``."""
-        hear(self.home, decode(body, SayOnUpdates), self.situation.now)
+        record_update_decision(self.home, decode(body, UpdateDecision), self.situation.now)
         self.situation.wake()  # what waits for it goes on
         return updates_view(self.home, self.config.updates, self.situation.now)
 
-    def say_on_log(self, body: bytes) -> LogsView:
+    def decide_log_request(self, body: bytes) -> LogsView:
         """Take the owner's word on a request for the log. Raises RequestError ``logs.not_asked``."""
-        hear_on_log(self.store.log_requests, decode(body, SayOnLog))
+        record_decision(self.store.log_requests, decode(body, LogDecision))
         return logs_view(self.config.logs, self.store.log_requests)
 
     def leave(self, body: bytes) -> Left:

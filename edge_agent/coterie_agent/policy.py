@@ -9,7 +9,7 @@ from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requireme
 from coterie_wire.contract import at_length, length_of, numbers_taken, targets
 
 LEAST_FREE_BYTES = 8 << 20
-"""Less is not enough for a checkpoint and an update of a small model, nor for what the system itself writes."""
+"""Room for a checkpoint and an update of a small model, and for what the system itself writes."""
 
 
 PAUSED = Reason("owner.paused", "its owner has paused training")

@@ -96,13 +96,13 @@ def load_candidate(store: Store, home: Home, signed: SignedManifest, *, threads:
 
 def _smaller_form(store: Store, home: Home, manifest: Manifest, *, threads: int) -> tuple[str, Predictor] | None:
     """The form of the version that was chosen on this device; None where that is the version itself."""
-    known = store.variants.known()
+    known = store.variants.load()
     if known is None or known.version != manifest.version or known.graph is None:
         return None
     try:
         content = BlobCache(home.variants).read(known.graph)
     except AgentError as error:  # the disk has damaged it: the version itself predicts, until the form is there again
         log.warning("the form %s of the model is lost: %s [%s]", known.chosen, error.detail, error.code)
-        store.variants.forget()
+        store.variants.delete()
         return None
     return known.chosen, Predictor.alone(content, manifest.model, threads=threads)

@@ -50,7 +50,7 @@ class Renewing:
         log.info("the device has another credential")
         return True
 
-    def go_back(self) -> bool:
+    def use_former_credential(self) -> bool:
         """The platform does not know the credential, as after it was restored from a backup: whether another is left.
 
         Raises OSError, and AgentError ``agent.no_credential``.

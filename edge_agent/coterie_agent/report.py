@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from coterie_agent.budget import Budget
-from coterie_agent.budget_consent import reason_of_raised
+from coterie_agent.budget_consent import reason_budget_raised
 from coterie_agent.config import PrivacySettings, load_config
-from coterie_agent.consent import NOT_AGREED, TAKEN_BACK, reason_of_asked, reason_of_taken_back
+from coterie_agent.consent import NOT_AGREED, TAKEN_BACK, reason_not_agreed, reason_taken_back
 from coterie_agent.home import Home, is_running
 from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.journal import IslandStatus, SentBytes, Status
@@ -23,33 +23,33 @@ from coterie_learning.accounting import epsilon_of
 from coterie_learning.consent import Scope
 from coterie_wire.conditions import Reason
 
-_TOLD_OUTCOMES = 3
+_SHOWN_OUTCOMES = 3
 AGREED_SINCE = Reason("owner.agreed_since", "you have agreed; the device takes part when the platform asks it again")
 """A round that the device gave back goes on without it."""
 
 
 class Privacy(msgspec.Struct, frozen=True):
-    """What was told of the device under noise, by its own account, and what its owner allows."""
+    """The privacy budget spent on noised releases, by the device's own ledger, and what its owner allows."""
 
     epsilon: float | None
-    """Told so far, all federations together; None: the disk has damaged the account, and nothing more is told."""
+    """Spent so far in all federations; None: the ledger was damaged on the disk, and nothing more is released."""
     allowed_epsilon: float
     delta: float
-    """Of both."""
+    """The delta of both epsilons."""
     federations: Mapping[str, float]
-    """Epsilon of each alone."""
+    """Epsilon spent, by federation."""
     raised: tuple[str, ...]
-    """Those whose budget on the platform was raised, so that the owner is asked."""
+    """Federations whose budget was raised on the platform, so that the owner is asked."""
 
 
 class Consented(msgspec.Struct, frozen=True):
-    """What the owner has agreed that plans have leave the device."""
+    """What the owner allows plans to send from the device."""
 
     agreed: tuple[Scope, ...]
     asked: tuple[AskedOfOwner, ...]
-    """What plans ask beyond that: the device does nothing under these before its owner has agreed."""
+    """Requests of plans beyond that: the device does nothing under these plans before its owner has agreed."""
     withdrawn: tuple[str, ...] = ()
-    """What its owner has taken back, and not given again."""
+    """What the owner has withdrawn and not given again."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -70,19 +70,19 @@ class Report(msgspec.Struct, frozen=True):
     outcomes: tuple[Finished, ...]
     """How the latest assignments ended, newest first."""
     helped: tuple[Helped, ...]
-    """Whom the device has helped, how its own requests ended, what replaced its personal model, newest first."""
+    """How help given and help requests ended, and what replaced the personal model, newest first."""
     personal: bool
     """Whether the device has a personal model, which predicts instead of the version it holds."""
     sent: tuple[SentBytes, ...]
     """Everything that has left the device, by kind."""
     questions: tuple[AnsweredQuestion, ...]
-    """What the device was asked about itself, and how that ended, newest first."""
+    """Questions that the device received, and how each ended, newest first."""
     privacy: Privacy
-    """What was told of the device under noise."""
+    """The device's privacy budget."""
     consent: Consented
-    """What may leave it, by its owner's word."""
+    """What its owner lets it send."""
     neighbours: tuple[Neighbour, ...]
-    """Other devices that it can find without the platform, and how each was found."""
+    """Devices that it can reach without the platform, and how each was found."""
     serving: Serving | None
     """What the prediction service has done since it last began; None: it has never run."""
     waits: tuple[Reason, ...]
@@ -94,11 +94,11 @@ def make_report(home: Home, store: Store) -> Report:
     identity = store.identity.get()
     running = is_running(home)
     status = store.journal.status()
-    asked, withdrawn = store.agreements.asked(), store.agreements.withdrawn()
+    asked, withdrawn = store.agreements.pending(), store.agreements.withdrawn()
     own = (
-        *(reason_of_raised(raised) for raised in store.promises.raised()),
-        *(reason_of_asked(one.federation) for one in asked),
-        *(reason_of_taken_back(part) for part in withdrawn),
+        *(reason_budget_raised(raised) for raised in store.promises.raised()),
+        *(reason_not_agreed(one.federation) for one in asked),
+        *(reason_taken_back(part) for part in withdrawn),
     )
     return Report(
         device=identity.device,
@@ -119,7 +119,7 @@ def make_report(home: Home, store: Store) -> Report:
         consent=Consented(store.agreements.scopes(), asked, withdrawn),
         neighbours=store.neighbours.neighbours(now=time.time()),
         serving=store.journal.serving(),
-        waits=tuple(dict.fromkeys((*(_in_words_of_now(wait, own) for wait in _waits(running, status)), *own))),
+        waits=tuple(dict.fromkeys((*(_updated_wait(wait, own) for wait in _waits(running, status)), *own))),
     )
 
 
@@ -135,7 +135,7 @@ def _privacy(store: Store, allowed: PrivacySettings) -> Privacy:
 
 
 def status_lines(report: Report) -> list[str]:
-    """The report for people."""
+    """The report as lines of text for people."""
     lines = [
         f"{report.name} ({report.device}) of {report.url}",
         f"agent: {'running' if report.running else 'not running'}",
@@ -161,19 +161,19 @@ def status_lines(report: Report) -> list[str]:
             progress = status.progress
             steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
             lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
-    lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_TOLD_OUTCOMES]]
+    lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_SHOWN_OUTCOMES]]
     if status is not None and status.island is not None:
         lines += _island_lines(status.island)
     if status is not None and status.peers is not None:
         lines.append(_peers_line(status.peers))
         noise = status.peers.noise
         if noise is not None:
-            told = f"epsilon {noise.epsilon:.3g} of one sample at delta {noise.delta:g}"
-            lines.append(f"profiles have noise: with requests they tell {told}")
-    lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_TOLD_OUTCOMES]]
+            guarantee = f"epsilon {noise.epsilon:.3g} of one sample at delta {noise.delta:g}"
+            lines.append(f"profiles have noise: with requests they tell {guarantee}")
+    lines += [f"{helped.outcome}: {helped.sentence}" for helped in report.helped[:_SHOWN_OUTCOMES]]
     lines += [
         f"question of {question.federation}: {question.outcome}: {question.sentence}"
-        for question in report.questions[:_TOLD_OUTCOMES]
+        for question in report.questions[:_SHOWN_OUTCOMES]
     ]
     privacy = report.privacy
     if privacy.epsilon is None:
@@ -182,7 +182,7 @@ def status_lines(report: Report) -> list[str]:
         allowed = f"{privacy.allowed_epsilon:g} that you allow, at delta {privacy.delta:g}"
         lines.append(f"told under noise: epsilon {privacy.epsilon:.3g} of {allowed}")
     lines.append(f"you have agreed to: {', '.join(report.consent.agreed) or 'nothing yet'}")
-    lines += [f"you are asked: {reason_of_asked(one.federation).sentence}" for one in report.consent.asked]
+    lines += [f"you are asked: {reason_not_agreed(one.federation).sentence}" for one in report.consent.asked]
     lines += [f"you have taken back: {part}" for part in report.consent.withdrawn]
     lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
@@ -196,7 +196,7 @@ def _messages(count: int) -> str:
 
 
 def _age_line(running: bool, status: Status) -> str:
-    """The agent writes its status when that changes, and when it ends."""
+    """The age of the status, which the agent writes when it changes and when the agent ends."""
     age = _span(max(0, time.time() - status.at))
     if not running:
         return f"last change: {age} ago"
@@ -205,7 +205,7 @@ def _age_line(running: bool, status: Status) -> str:
 
 
 def _span(seconds: float) -> str:
-    """Minutes from two on, hours from two on."""
+    """A duration in seconds, in minutes from two minutes on, or in hours from two hours on."""
     for unit, size_s in (("h", 3600), ("min", 60)):
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:.0f} {unit}"
@@ -219,8 +219,8 @@ def why_lines(report: Report) -> list[str]:
     return [f"{reason.sentence} [{reason.code}]" for reason in report.waits]
 
 
-def _in_words_of_now(wait: Reason, own: Sequence[Reason]) -> Reason:
-    """`wait`; where it was for the owner's word, and that has been given since (`own` is what he is asked now), so."""
+def _updated_wait(wait: Reason, own: Sequence[Reason]) -> Reason:
+    """`wait`, or `AGREED_SINCE` where the owner has agreed since (`own`: the pending requests to the owner)."""
     is_past = wait.code in (NOT_AGREED, TAKEN_BACK) and wait.code not in {reason.code for reason in own}
     return AGREED_SINCE if is_past else wait
 
@@ -249,8 +249,8 @@ def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
 
 
 def _neighbour_line(neighbour: Neighbour) -> str:
-    doors = {"meetings": neighbour.meetings, "updates": neighbour.updates}
-    answers = " and ".join(f"{what} at {address}" for what, address in doors.items() if address is not None)
+    services = {"meetings": neighbour.meetings, "updates": neighbour.updates}
+    answers = " and ".join(f"{what} at {address}" for what, address in services.items() if address is not None)
     return f"neighbour {neighbour.device}: {answers}; found by the {neighbour.found}"
 
 

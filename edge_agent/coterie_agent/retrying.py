@@ -39,7 +39,7 @@ class Retrying:
         while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
             self.situation.wait(now.edition, left)
 
-    def deals_with(self, error: AgentError | WireError) -> bool:
+    def handles(self, error: AgentError | WireError) -> bool:
         """Whether it passes, and was waited out, or the credential has ended, and the agent with it."""
         if isinstance(error, Refused) and error.is_revoked:
             self.situation.end(error)
@@ -57,5 +57,5 @@ class Retrying:
         try:
             self.link.call(ReleaseAssignment(assignment=assignment, reason=reason_of(error)), Done)
         except AgentError as failure:
-            return not self.deals_with(failure)
+            return not self.handles(failure)
         return True

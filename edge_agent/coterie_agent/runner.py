@@ -19,7 +19,7 @@ from coterie_agent.contact import Contact
 from coterie_agent.device import capabilities, offer_to_answer, own_address, with_port
 from coterie_agent.device_log.rule import sends_log
 from coterie_agent.device_log.thread import LogThread
-from coterie_agent.discovery.book import AddressBook, Door
+from coterie_agent.discovery.book import AddressBook, PeerService
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.forgetting import forget_platform
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _GRACE_S = 1.5
-"""For the worker to save its checkpoint when the agent is told to stop."""
+"""Time for the worker to save its checkpoint when the agent is asked to stop."""
 _STATUS_PERIOD_S = 0.25
 
 
@@ -89,8 +89,8 @@ class Runner:
     read_conditions: ReadConditions
     situation: Situation
     on_trial: bool = False
-    """Whether the former agent waits to see that this one works."""
-    look_every_s: float = PERIOD_S
+    """Whether this release runs on probation: the previous one takes over again unless it works."""
+    probe_period_s: float = PERIOD_S
 
     def run(self) -> None:
         """Run until the situation's `stop` is set. A thread that waits for the network may be left running.
@@ -108,17 +108,17 @@ class Runner:
             trace=trace_header(self._assignment) if self.config.traceparent else None,
         )
         renewing = Renewing(self.store.identity, link)
-        link.go_back = renewing.go_back
+        link.use_former_credential = renewing.use_former_credential
         certifying = Certifying(CertificateFiles(self.home), link)
         link.certify = certifying.certify
-        self._hold_model()
+        self._restore_model()
         exclusions = self._exclusions()
         discovery = self._discovery(identity, link, exclusions)
         book = None if discovery is None else discovery.book
         island = self._island(identity, exclusions) if self.config.relay.serve else None
         relay_handler = None if island is None else self._relay_handler(identity, island)
         watch = self._watch(relay_handler)
-        watch.look()  # so that the first check-in has current values
+        watch.probe()  # so that the first check-in has current values
         owner = OwnerApi(
             home=self.home,
             config=self.config,
@@ -182,22 +182,22 @@ class Runner:
         progress = self.situation.now.progress
         return "" if progress is None else progress.assignment
 
-    def _hold_model(self) -> None:
-        """A version that has lost a part is not held, so that the platform sends it again."""
+    def _restore_model(self) -> None:
+        """Load the stored version; one with a missing part is not held, so that the platform sends it again."""
         held = self.store.work.held_model()
         if held is not None:
             try:
                 manifest = verify_manifest(held, *self.store.identity.keys().pinned())
             except WireError as error:
                 log.warning("the model's manifest is damaged and is fetched again: %s [%s]", error.detail, error.code)
-                self.store.work.forget_model()
+                self.store.work.delete_model()
                 return
             if is_complete(manifest, BlobCache(self.home.blobs)):
                 self.store.samples.fit(manifest.model.classes)
                 self.situation.hold(manifest.version, manifest.model)
-                known = self.store.variants.known()
+                known = self.store.variants.load()
                 if known is not None and known.version == manifest.version:
-                    self.situation.know_forms(known.digest)
+                    self.situation.set_forms(known.digest)
 
     def _watch(self, relay_handler: RelayHandler | None) -> ProbeThread:
         watch = ProbeThread(
@@ -208,25 +208,25 @@ class Runner:
             work=self.store.work,
             choices=self.store.choices,
             free_bytes=lambda: shutil.disk_usage(self.home.root).free,
-            period_s=self.look_every_s,
+            period_s=self.probe_period_s,
         )
         if relay_handler is not None:
-            watch.look_at_load = LoadWatch(
+            watch.check_load = LoadWatch(
                 measure=partial(measure_load, self.home.state),
                 held=relay_handler.holds,
                 max_load=self.config.relay.max_load,
                 spare_bytes=self.config.spare_bytes,
-            ).look
+            ).check
         return watch
 
     def _exclusions(self) -> Exclusions:
-        """What the device has heard, also before this process began."""
+        """The newest list of excluded devices, as stored before this process began."""
         store = self.store.exclusions
         exclusions = Exclusions(self.store.identity.trusted, store.keep)
         kept = store.find()
         if kept is not None:
             try:
-                exclusions.hear(kept)
+                exclusions.receive(kept)
             except WireError as error:  # the platform's key has changed
                 log.info("the list of excluded devices that was kept does not hold: %s", error.detail)
         return exclusions
@@ -239,7 +239,7 @@ class Runner:
             store=self.store.neighbours,
             exclusions=exclusions,
             secret=load_peer_key(self.home),
-            addresses=CurrentAddresses(partial(self._doors, identity)),
+            addresses=CurrentAddresses(partial(self._service_addresses, identity)),
             link=link,
             situation=self.situation,
             record_sent=self._record_sent,
@@ -248,15 +248,15 @@ class Runner:
             discovery.local_network.start()
         return discovery
 
-    def _doors(self, identity: Identity) -> Mapping[Door, str]:
-        """Where other devices reach this one."""
+    def _service_addresses(self, identity: Identity) -> Mapping[PeerService, str]:
+        """The addresses at which other devices reach this one, by service."""
         meets, leads = self._offer_to_meet(identity), self._offer_to_lead(identity)
-        doors: dict[Door, str] = {}
+        addresses: dict[PeerService, str] = {}
         if meets is not None:
-            doors["meetings"] = meets.address
+            addresses["meetings"] = meets.address
         if leads is not None:
-            doors["updates"] = leads.address
-        return doors
+            addresses["updates"] = leads.address
+        return addresses
 
     def _worker(
         self,
@@ -284,7 +284,7 @@ class Runner:
         )
 
     def _gossip(self, identity: Identity, exclusions: Exclusions) -> Gossip | None:
-        """None: the owner lets the device meet nobody."""
+        """None: the owner does not let the device take part in gossip meetings."""
         if not self.config.gossip.meet:
             return None
         return open_gossip(
@@ -335,7 +335,7 @@ class Runner:
         paths: "DirectPaths | None",
         beside: Mapping[str, PeerHandler[Any]],
     ) -> PeerServer:
-        """Start to be a supernode whenever the platform says so. Raises AgentError ``relay.port_taken``."""
+        """Start the supernode's thread; the server is run by the caller. Raises AgentError ``relay.port_taken``."""
         server = PeerServer(self.config.relay.port, handler, path=PATH, beside=beside)
         thread = RelayThread(
             handler=handler,
@@ -440,7 +440,7 @@ class Runner:
                 passing=gossip.passing,
             )
             paths.send, paths.most_bytes, gossip.reaching.paths = signalling.send, MAX_BODY_BYTES, paths
-            self._start("peer-signals", partial(signalling.attend, paths.hear))
+            self._start("peer-signals", partial(signalling.attend, paths.receive))
         return paths
 
     def _companion(

@@ -1,8 +1,8 @@
-"""One device's part in a secure sum, over the network: it asks what to do, does it, and asks again until it is over.
+"""One device's part in a secure sum, over the network: ask for the next step, do it, and repeat until the sum is over.
 
-What a step gives is stored before anything of it is sent, so that whenever the device is stopped it sends the same
-bytes again: above all the masked vector, which is computed once. What to refuse is the protocol's to say
-(`coterie_learning.secure_sum.party`); the update itself never leaves the device.
+The result of a step is stored before it is sent, so that a device that is stopped sends the same bytes again: above
+all the masked vector, which is computed only once. The protocol (`coterie_learning.secure_sum.party`) decides what to
+refuse; the unmasked update never leaves the device.
 """
 
 import logging
@@ -44,7 +44,7 @@ from coterie_wire.structs import from_json
 log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _SHORTEST_S = 0.1
-"""Least seconds between two questions, whatever the platform asks for."""
+"""Least seconds between two polls, even if the platform asks for shorter intervals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,19 +55,19 @@ class SecureSum:
     device: str
     identity: SigningKey
     terms: SumTerms
-    """What the plan promises; the device checks each of it."""
+    """What the plan promises; the device checks every term."""
     vector: Callable[[int], Vector]
     """What the device adds to a sum of so many members."""
     link: HttpLink
     store: SecureSumStore
     log: IdentityLogStore
     situation: Situation
-    tell_wait: Callable[[Reason | None], None]
-    """Called with what the sum waits for; None: for nothing."""
+    report_wait: Callable[[Reason | None], None]
+    """Called with what the sum waits for; None: it does not wait."""
     chunk_bytes: int
 
     def run(self) -> SumNews | Refused | None:
-        """How the sum ended for the device: ``counted``, ``over``, or the platform's final no; None: interrupted.
+        """How the sum ended for the device: ``counted``, ``over``, or the platform's final refusal; None: interrupted.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended; AgentError
         ``agent.sum_damaged`` or ``agent.log_damaged``, WireError ``secure_sum.*``, and what `vector` raises.
@@ -79,7 +79,7 @@ class SecureSum:
                 raise
             return refusal
         finally:
-            self.tell_wait(None)
+            self.report_wait(None)
 
     def _run(self) -> SumNews | Refused | None:
         wakes, news, done = self.situation.now.wakes, self._ask(), None
@@ -88,13 +88,13 @@ class SecureSum:
                 case "counted" | "over":
                     return news
                 case "wait":
-                    self.tell_wait(news.reason)
+                    self.report_wait(news.reason)
                     self._wait(wakes, max(news.again_s, _SHORTEST_S))
                     wakes, news, done = self.situation.now.wakes, self._ask(), None
                 case to_do if to_do == done:
                     raise Unreachable(f"the platform asks the device to {to_do} once more, at once")
                 case to_do:
-                    self.tell_wait(None)
+                    self.report_wait(None)
                     wakes = self.situation.now.wakes
                     answer = self._mask(news) if to_do == "mask" else self._call(self._prepared(news))
                     if not isinstance(answer, SumNews):
@@ -110,7 +110,7 @@ class SecureSum:
         return self.link.call(message, SumNews)
 
     def _wait(self, wakes: int, longest_s: float) -> None:
-        """Until the platform has news, the device may not use the network, or `longest_s` seconds have passed."""
+        """Wait until the platform has news, the device may not use the network, or `longest_s` seconds have passed."""
         until = time.monotonic() + longest_s
         while (
             not self.situation.is_offline()
@@ -120,7 +120,7 @@ class SecureSum:
             self.situation.wait(now.edition, left)
 
     def _prepared(self, news: SumNews) -> Message:
-        """The answer to `news`; the state that it follows from is stored."""
+        """The answer to `news`; the state that it is computed from is stored."""
         if news.to_do == "join":
             self._on_sound_log(self._read_log)
             return JoinSum(self.assignment, party.entry(self._joined(news.session), self.identity))
@@ -134,7 +134,7 @@ class SecureSum:
         return RevealShares(self.assignment, revealed.shares)
 
     def _members(self, news: SumNews) -> MemberList:
-        """The list, whose members all have their identities in the log as this device has read it.
+        """The member list, checked: every member's identity is in the log as this device has read it.
 
         Raises WireError ``secure_sum.other_log``, ``secure_sum.unknown_identity`` or what `member_list` raises.
         """
@@ -148,7 +148,7 @@ class SecureSum:
         return member_list(news.session, news.members, news.log_head)
 
     def _read_log(self) -> None:
-        """Read the entries that the device lacks; its own is among them then.
+        """Read the log entries that the device lacks; its own is then among them.
 
         Raises WireError ``secure_sum.other_log`` where the log has changed, has become shorter or has a device twice.
         """
@@ -173,7 +173,7 @@ class SecureSum:
                 return
 
     def _on_sound_log(self, step: Callable[[], _Result]) -> _Result:
-        """Do `step`; where it fails, once more without what the disk has damaged of the log, which is read again.
+        """Run `step`; where it fails, remove the damaged part of the log, which is read again, and run it once more.
 
         Raises AgentError ``agent.log_damaged``, and what `step` does.
         """
@@ -185,9 +185,9 @@ class SecureSum:
             return step()
 
     def _joined(self, session: str) -> PartyState:
-        """The state of the sum `session`, begun unless it has been.
+        """The state of the sum `session`, joined unless it was joined before.
 
-        A sum that failed before this device had masked its vector may be followed by another: nothing of it has left.
+        A sum that failed before this device had masked its vector may be followed by another: no vector was sent.
         """
         held = self.store.find(self.assignment)
         if held is not None:
@@ -201,7 +201,7 @@ class SecureSum:
         return state
 
     def _mask(self, news: SumNews) -> SumNews | Refused | None:
-        """Upload the masked vector, which is computed unless it has been; None: interrupted."""
+        """Upload the masked vector, computed unless it is stored; None: interrupted."""
         state, held = self._state(news)
         offer = held.offer or self._masked(state, news)
         self.store.check_vector(offer)
@@ -221,7 +221,7 @@ class SecureSum:
         return self.store.keep_vector(self.assignment, msgspec.json.encode(masked.state), encoded)
 
     def _state(self, news: SumNews) -> tuple[PartyState, Remembered]:
-        """The state of the sum that `news` is of, and as it is stored."""
+        """The decoded and the stored state of the sum that `news` is about."""
         held = self.store.find(self.assignment)
         state = None if held is None else from_json(held.state, PartyState)
         if held is None or state is None or state.session != news.session:

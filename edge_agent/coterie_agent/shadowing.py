@@ -1,4 +1,4 @@
-"""The device's part in a roll-out whose candidate answers beside the held version without being shown."""
+"""The device's part in a shadow roll-out: the candidate predicts beside the held version, and is not shown."""
 
 import logging
 from collections.abc import Callable
@@ -24,21 +24,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class Shadowing:
-    """What the worker does for it."""
+    """The shadow roll-out, run by the worker."""
 
     config: Config
     store: Store
     blobs: BlobCache
     link: HttpLink
-    may_not: Callable[[], bool]
-    """Whether samples must not be measured now."""
+    must_stop: Callable[[], bool]
+    """Whether measuring on samples must stop now."""
     _ended: str | None = None
-    """The roll-out whose outcome this device has told."""
+    """The roll-out whose outcome this device has reported."""
     _fault: ReportTrial | None = None
-    """Of a candidate that cannot be used here."""
+    """The report of a candidate that cannot be used here."""
 
     def due(self, now: Now) -> ShadowTrial | None:
-        """The roll-out that there is something to do for: the candidate is not there yet, or its time is over."""
+        """The roll-out that the worker must act on: its candidate is to be fetched, or its time is over."""
         trial = now.directive.shadow if now.directive else None
         if trial is None or trial.rollout == self._ended:
             return None
@@ -47,22 +47,22 @@ class Shadowing:
         return trial if trial.remaining_s == 0 or not is_there else None
 
     def is_over(self, now: Now) -> bool:
-        """Whether a candidate answers that the platform does not want to any more."""
+        """Whether a candidate still answers that the platform no longer names."""
         if now.directive is None:
             return False
         trial, held = now.directive.shadow, self.store.shadow.load()
         return held is not None and (trial is None or trial.rollout != held.rollout)
 
     def parts(self) -> tuple[BlobRef, ...]:
-        """The files of the candidate that answers."""
+        """The files of the shadow candidate."""
         held = self.store.shadow.load()
         return () if held is None else parts(verify_manifest(held.candidate, *self.store.identity.keys().pinned()))
 
-    def go_on(self, trial: ShadowTrial) -> None:
-        """Fetch the candidate and let it answer; once its time is over, tell how it did.
+    def run(self, trial: ShadowTrial) -> None:
+        """Fetch the candidate and let it answer; once its time is over, report how it did.
 
-        Under a plan with secure sums nothing is told but that it cannot be used.
-        Raises AgentError or WireError, which `give_up` takes, or the link's errors that pass by waiting.
+        Under a plan with secure sums, the device reports only that a candidate cannot be used.
+        Raises AgentError or WireError, to be passed to `give_up`, or the link's temporary errors.
         """
         report = self._fault
         if report is None or report.rollout != trial.rollout:
@@ -82,7 +82,7 @@ class Shadowing:
         log.info("told the platform how a version does that answered beside the one in use")
 
     def give_up(self, trial: ShadowTrial, error: AgentError | WireError) -> None:
-        """Have the platform told why the candidate cannot be used here; what it refuses is not told again."""
+        """Report why the candidate cannot be used here; a report that the platform refuses is not repeated."""
         log.warning("the candidate cannot answer here: %s [%s]", error.detail, error.code)
         if isinstance(error, Refused) or self._fault is not None:
             self._ended = trial.rollout
@@ -90,12 +90,12 @@ class Shadowing:
             self._fault = ReportTrial(rollout=trial.rollout, fault=reason_of(error))
 
     def drop(self) -> None:
-        """Let no candidate answer; its files go with the next version that is fetched, unless they are of that."""
+        """Stop the candidate; its files are removed when the next version is fetched, unless that needs them."""
         self.store.shadow.drop()
 
     def _take(self, trial: ShadowTrial) -> None:
         manifest = verify_manifest(trial.candidate, *self.store.identity.trusted())
-        if fetch_model(manifest, self.blobs, self.link.download, stop=self.may_not):
+        if fetch_model(manifest, self.blobs, self.link.download, stop=self.must_stop):
             self.store.shadow.hold(Shadow(trial.rollout, trial.candidate))
             log.info("version %d answers beside the one in use, without being shown", manifest.number)
 
@@ -111,7 +111,7 @@ class Shadowing:
             candidate=Model(verify_manifest(trial.candidate, *self.store.identity.trusted()), self.blobs),
             samples=self.store.samples,
             threads=self.config.threads,
-            stop=self.may_not,
+            stop=self.must_stop,
         )
         beside = self.store.shadow.beside(trial.rollout)
         if report is None or report.compared is None or not beside.answers:

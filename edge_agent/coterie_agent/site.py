@@ -15,15 +15,15 @@ from coterie_wire.structs import from_json
 
 T = TypeVar("T", bound=msgspec.Struct)
 Route = Callable[[bytes], msgspec.Struct | msgspec.Raw]
-"""Makes the answer of a request's body. Raises RequestError, AgentError or WireError."""
+"""Computes the answer to a request's body. Raises RequestError, AgentError or WireError."""
 MAX_BODY_BYTES = 8 << 20
 MAX_CONNECTIONS = 32
-"""Connections at once; each has a thread."""
+"""Simultaneous connections; each has a thread."""
 _LONGEST_LENGTH = 20
-"""Digits of a Content-Length that are read; so many are too large already."""
+"""Digits of a Content-Length that are read; a number of so many digits is too large in any case."""
 _IDLE_S = 10
 COME_BACK_S = {HTTPStatus.SERVICE_UNAVAILABLE: 1, HTTPStatus.TOO_MANY_REQUESTS: 60}
-"""By what is answered, after how many seconds the same may succeed."""
+"""By status, the seconds after which the same request may succeed (``Retry-After``)."""
 
 
 class RequestError(Exception):
@@ -36,7 +36,7 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class Page:
-    """A file of a page that people open: it is the same for everybody, and holds nothing of the device."""
+    """A static file of a page for people; it holds nothing of the device."""
 
     content: bytes
     content_type: str
@@ -51,7 +51,7 @@ PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""No other page shows it in a frame, learns its address or loads its files."""
+"""No other page may show it in a frame, see its address as referrer or load its files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +61,16 @@ class Site:
     routes: Mapping[str, Route]
     """By method and path: ``GET /status``."""
     pages: Mapping[str, Page] = field(default_factory=dict)
-    """By method and path, what is served to whoever asks."""
+    """By method and path, the files served without authorisation."""
     failed: HTTPStatus = HTTPStatus.CONFLICT
-    """The answer to what the device cannot do now, but for data that it refuses (422)."""
+    """The status where the device cannot do now what is asked; refused data is answered with 422."""
     keeps_connections: bool = False
     """Whether a connection carries one request after another (HTTP/1.1)."""
     connections: int = MAX_CONNECTIONS
 
 
 class SiteHandler(BoundedHandler):
-    """Answers for a `Site`; a subclass says who may ask."""
+    """Answers requests to a `Site`; a subclass authorises them."""
 
     timeout = _IDLE_S
     wbufsize = -1  # head and body in one packet; in two, the second waits for the other side's delayed acknowledgement
@@ -98,7 +98,7 @@ class SiteHandler(BoundedHandler):
 
     def _handle(self) -> None:
         try:
-            self.check_whose_page()
+            self.check_origin()
             page = self.site.pages.get(f"{self.command} {self.path}")
             if page is not None:
                 self.body()
@@ -108,16 +108,16 @@ class SiteHandler(BoundedHandler):
         except (RequestError, AgentError, WireError) as error:
             self._refuse(status_of(error, failed=self.site.failed), error.code, error.detail)
 
-    def check_whose_page(self) -> None:
-        """Raises RequestError where another page, or a name that is not this server's, is behind the request."""
+    def check_origin(self) -> None:
+        """Raises RequestError where the request comes from another site's page, or for another host name."""
         raise NotImplementedError
 
     def authorise(self) -> None:
-        """Raises RequestError where who asks may see no more than pages."""
+        """Raises RequestError where the client may see only pages."""
         raise NotImplementedError
 
     def serve(self) -> None:
-        """Answer what is no page. Raises as a `Route` does."""
+        """Answer a request for a route. Raises as a `Route` does."""
         self.authorise()
         route = self.site.routes.get(f"{self.command} {self.path}")
         if route is None:
@@ -125,7 +125,7 @@ class SiteHandler(BoundedHandler):
         self.answer(route(self.body()))
 
     def body(self) -> bytes:
-        """What the request brings. Raises RequestError ``local_api.no_length`` or ``local_api.too_large``."""
+        """The request's body. Raises RequestError ``local_api.no_length`` or ``local_api.too_large``."""
         given = self.headers.get("Content-Length", "0")
         if not given.isdecimal() or "Transfer-Encoding" in self.headers:
             raise RequestError(HTTPStatus.LENGTH_REQUIRED, "local_api.no_length", "send a Content-Length")
@@ -142,7 +142,7 @@ class SiteHandler(BoundedHandler):
         self._send(status, msgspec.json.encode(problem), "application/problem+json", {})
 
     def answer(self, body: msgspec.Struct | msgspec.Raw, **headers: str) -> None:
-        """What was asked for."""
+        """Send `body` as the answer."""
         self._send(HTTPStatus.OK, msgspec.json.encode(body), "application/json", headers)
 
     def _send(self, status: HTTPStatus, content: bytes, content_type: str, headers: Mapping[str, str]) -> None:
@@ -159,7 +159,7 @@ class SiteHandler(BoundedHandler):
         self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """What the standard library refuses."""
+        """Answer a request that the standard library refuses."""
         status = at_fault(code)
         self.request_version = self.protocol_version  # else it answers in the one that it did not understand
         self._refuse(status, "local_api.malformed", message or status.description)
@@ -169,14 +169,14 @@ class SiteHandler(BoundedHandler):
 
 
 def check_length(length: int) -> None:
-    """Whether a body of so many bytes is read. Raises RequestError ``local_api.too_large``."""
+    """Raises RequestError ``local_api.too_large`` where a body of `length` bytes is not read."""
     if length > MAX_BODY_BYTES:
         detail = f"a longer body than the {MAX_BODY_BYTES} bytes that are read"
         raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "local_api.too_large", detail)
 
 
 def status_of(error: RequestError | AgentError | WireError, *, failed: HTTPStatus) -> HTTPStatus:
-    """Of the answer to what ended in `error`; `failed`: where the device cannot do now what is asked."""
+    """The status of an answer to `error`; `failed`: the one where the device cannot do now what is asked."""
     if isinstance(error, RequestError):
         return error.status
     is_data = isinstance(error, AgentError) and error.exit_code is Exit.BAD_DATA
@@ -184,7 +184,7 @@ def status_of(error: RequestError | AgentError | WireError, *, failed: HTTPStatu
 
 
 def decode(body: bytes, request: type[T]) -> T:
-    """The request that a body stands for. Raises RequestError ``local_api.malformed``."""
+    """The body, decoded as `request`. Raises RequestError ``local_api.malformed``."""
     try:
         return from_json(body, request)
     except UNREADABLE as error:

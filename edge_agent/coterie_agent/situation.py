@@ -15,7 +15,7 @@ from coterie_wire.messages import Directive, Progress
 from coterie_wire.relaying import Shedding
 
 COMES_BACK = "agent.comes_back"
-"""Why there is no contact before the platform expects the device; see `comes_back`."""
+"""Why there is no contact before the platform expects the device; see `waits_for_window`."""
 STARTING = Reason(code="agent.starting", sentence="the agent has just started and has not looked at its conditions yet")
 
 
@@ -31,7 +31,7 @@ class Now(msgspec.Struct, frozen=True):
     closes_at: float | None = None
     """When the round of the directive's assignment closes, on the monotonic clock."""
     wakes: int = 0
-    """How often the platform has said that it has news."""
+    """How often the platform has signalled that it has news."""
     link: Link = "offline"
     link_problem: Reason | None = None
     progress: Progress | None = None
@@ -43,28 +43,28 @@ class Now(msgspec.Struct, frozen=True):
     standing: str | None = None
     """Digest of the plan that applies between rounds."""
     asking: str | None = None
-    """The open help request."""
+    """Identifier of the open help request."""
     peers: PeersStatus | None = None
     """What the device does between rounds."""
     sum_wait: Reason | None = None
-    """What the secure sum waits for that the device's update is to go into."""
+    """What the secure sum for the device's update waits for."""
     question_wait: Reason | None = None
-    """What the secure sum waits for that the device answers a question in."""
+    """What the secure sum for the device's answer to a question waits for."""
     budget_wait: Reason | None = None
-    """Why the latest round was refused that would have told more than the owner allows; None: it was not."""
+    """Why the device refused the latest round: its privacy cost exceeds what the owner allows; None: it did not."""
     update_wait: Reason | None = None
-    """What an update of the agent waits for; None: for nothing, or there is none."""
+    """What the pending update of the agent waits for; None: it does not wait, or there is none."""
     shedding: Shedding | None = None
-    """Whom it can keep as a supernode, where that is less than its owner lets it."""
+    """Members that it keeps as a supernode, where its load allows fewer than its owner does."""
     island: IslandStatus | None = None
-    """What the supernodes of its neighbourhood agree on while the platform is away."""
+    """What the supernodes of its neighbourhood have agreed on while the platform is unreachable."""
     ending: AgentError | None = None
-    """Why the agent must end, if an error does not pass by waiting."""
+    """The error that ends the agent; None: there is none."""
     stopping: bool = False
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the platform was tried, and does not answer."""
+        """Whether the device has tried to reach the platform and failed."""
         problem = self.link_problem
         return self.link == "offline" and problem is not None and problem.code != COMES_BACK
 
@@ -76,10 +76,10 @@ class Situation:
         self._changed = threading.Condition()
         self.now = Now()
 
-    def judge(self, conditions: Conditions, blockers: tuple[Reason, ...]) -> None:
+    def set_conditions(self, conditions: Conditions, blockers: tuple[Reason, ...]) -> None:
         self._replace(conditions=conditions, blockers=blockers)
 
-    def direct(self, directive: Directive, *, at: float) -> None:
+    def set_directive(self, directive: Directive, *, at: float) -> None:
         """Record the platform's answer, received at `at` (seconds on the monotonic clock)."""
         assignment = directive.assignment
         self._replace(directive=directive, closes_at=None if assignment is None else at + assignment.remaining_s)
@@ -97,35 +97,35 @@ class Situation:
     def hold(self, version: str, model: ModelSpec) -> None:
         self._replace(version=version, model=model, forms="")
 
-    def know_forms(self, digest: str) -> None:
+    def set_forms(self, digest: str) -> None:
         """The device knows a list of smaller forms of the version that it holds."""
         self._replace(forms=digest)
 
-    def tell_peers(self, *, standing: str | None, asking: str | None, peers: PeersStatus | None) -> None:
+    def set_peers(self, *, standing: str | None, asking: str | None, peers: PeersStatus | None) -> None:
         self._replace(standing=standing, asking=asking, peers=peers)
 
-    def wait_in_sum(self, reason: Reason | None) -> None:
-        """Record what the secure sum waits for; None: for nothing, or there is none."""
+    def set_sum_wait(self, reason: Reason | None) -> None:
+        """Record what the secure sum for the update waits for; None: it does not wait, or there is none."""
         self._replace(sum_wait=reason)
 
-    def wait_in_answer(self, reason: Reason | None) -> None:
-        """Record what the sum waits for that a question is answered in; None: for nothing, or there is none."""
+    def set_question_wait(self, reason: Reason | None) -> None:
+        """Record what the secure sum for an answer waits for; None: it does not wait, or there is none."""
         self._replace(question_wait=reason)
 
-    def overspend(self, reason: Reason | None) -> None:
-        """Record that a round was refused which the owner's privacy budget does not pay for; None: it pays for one."""
+    def set_budget_wait(self, reason: Reason | None) -> None:
+        """Record why a round was refused that exceeds the owner's privacy budget; None: a round was within it."""
         self._replace(budget_wait=reason)
 
-    def wait_to_update(self, reason: Reason | None) -> None:
-        """Record what an update of the agent waits for; None: for nothing, or there is none."""
+    def set_update_wait(self, reason: Reason | None) -> None:
+        """Record what an update of the agent waits for; None: it does not wait, or there is none."""
         self._replace(update_wait=reason)
 
-    def shed(self, shedding: Shedding | None) -> None:
-        """Record whom it can keep as a supernode; None: as many as its owner lets it."""
+    def set_shedding(self, shedding: Shedding | None) -> None:
+        """Record which members it keeps as a supernode; None: as many as its owner allows."""
         self._replace(shedding=shedding)
 
-    def tell_island(self, island: IslandStatus | None) -> None:
-        """Record what the island has agreed on; None: the device takes part in none now."""
+    def set_island(self, island: IslandStatus | None) -> None:
+        """Record what the island has agreed on; None: the device takes part in no island now."""
         self._replace(island=island)
 
     def lose_model(self) -> None:
@@ -165,7 +165,7 @@ class Situation:
                 self._changed.notify_all()
 
 
-def comes_back(left_s: float) -> Reason:
+def waits_for_window(left_s: float) -> Reason:
     """Why the device does not check in before so many seconds have passed."""
     sentence = f"the platform expects this device in {left_s:.0f} s, as it has told it before the agent started"
     return Reason(COMES_BACK, sentence)

@@ -1,4 +1,4 @@
-"""Takes an update, or a sum, to a supernode, sealed for it alone, and brings back its receipt."""
+"""Uploads an update or a partial sum to a supernode, encrypted for it alone, and returns its receipt."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,34 +33,34 @@ RecordSent = Callable[[str, int], None]
 
 
 class NeighbourRefused(AgentError):
-    """The supernode does not take the update; `code` and `detail` are those of its answer."""
+    """The supernode refuses the update; `code` and `detail` are those of its answer."""
 
     ask: str | None = None
-    """Another device of its island, which has or takes it."""
+    """Another device of its island, which holds or accepts the update."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupernodeUpload:
-    """An update or a sum on its way to a supernode."""
+    """The upload of an update or a partial sum to a supernode."""
 
     route: Route | SumRoute
     what: str
-    """As the owner's list of what was sent calls it."""
+    """Its name in the owner's list of what was sent."""
     sha256: str
     size_bytes: int
     classes: tuple[int, ...] = ()
     read: Callable[[int, int], bytes]
-    """Bytes of it from an offset on, at most so many."""
+    """Reads bytes from an offset on, at most so many."""
     secret: bytes
     chunk_bytes: int
     record_sent: RecordSent
     exclusions: Exclusions
     is_away: bool = False
-    """The platform does not answer: what the supernode takes it takes as the leader of its island."""
+    """Whether the platform is unreachable: the supernode accepts the update as the leader of its island."""
     book: AddressBook | None = None
-    """Where the supernode is found if it is not where the route says; None: nowhere."""
+    """Looks up the supernode if it is not at the address of the route; None: no look-up."""
     paths: "DirectPaths | None" = None
-    """By which it is reached where it does not answer at its address; None: it is not."""
+    """Direct paths to a supernode that does not answer at its address; None: no direct paths."""
 
     def run(self, *, stop: Callable[[], bool]) -> SignedReceipt | None:
         """The receipt; None if `stop` returned true before. Raises Unreachable or NeighbourRefused."""
@@ -76,7 +76,7 @@ class SupernodeUpload:
 
     def _send(self, offset: int, chunk: bytes) -> HandedOver:
         route = self.route
-        told = HandOver(
+        header = HandOver(
             sha256=self.sha256,
             size_bytes=self.size_bytes,
             offset=offset,
@@ -84,7 +84,7 @@ class SupernodeUpload:
             away=True if self.is_away else UNSET,
             exclusions=self.exclusions.news_for(route.supernode),
         )
-        body = with_body(route.ticket, seal(with_body(told, chunk), secret=self.secret, to=route.key))
+        body = with_body(route.ticket, seal(with_body(header, chunk), secret=self.secret, to=route.key))
         with way_to(self.book, self.exclusions, route.supernode, route.key, route.address, "updates") as address:
             self.record_sent(self.what, len(chunk))
             answer = self._ask(address, body)
@@ -104,5 +104,5 @@ class SupernodeUpload:
             answer, _ = read_with_body(unseal(reply, secret=self.secret, by=self.route.key), HandedOver)
         except WireError as error:
             raise Unreachable(f"what answers at {address} is not the supernode: {error.detail}") from error
-        self.exclusions.hear_from(self.route.supernode, answer.exclusions)
+        self.exclusions.receive_from(self.route.supernode, answer.exclusions)
         return answer

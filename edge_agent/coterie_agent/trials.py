@@ -1,4 +1,4 @@
-"""A canary's part in a roll-out: the candidate is compared with the champion, and the platform told the outcome."""
+"""A canary's part in a roll-out: compare the candidate with the champion, and report the outcome."""
 
 import logging
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class Trials:
-    """Remembers what became of the latest."""
+    """Trials, run by the worker; the latest outcome is remembered."""
 
     link: HttpLink
     store: Store
@@ -33,7 +33,7 @@ class Trials:
 
     @property
     def newest(self) -> Trial | None:
-        """The one that the platform asks for, if it does."""
+        """The trial that the platform requests; None: there is none."""
         directive = self.situation.now.directive
         return directive.trial if directive else None
 
@@ -45,8 +45,8 @@ class Trials:
         failed = self._fault is not None and self._fault.rollout == trial.rollout
         return trial if failed or trial.candidate == now.version else None
 
-    def cannot_be_held(self, error: AgentError | WireError) -> None:
-        """The candidate is not usable, which the next report says."""
+    def record_fault(self, error: AgentError | WireError) -> None:
+        """Have the next report say that the candidate is not usable."""
         trial = self.newest
         if trial is not None:
             self._fault = ReportTrial(rollout=trial.rollout, fault=reason_of(error))
@@ -58,7 +58,7 @@ class Trials:
     def run(self, trial: Trial) -> None:
         """Report how the candidate compares with the champion, or why it cannot be used.
 
-        Under a plan with secure sums only the latter is told, which says nothing of the device's samples.
+        Under a plan with secure sums only the latter is reported, as it reveals nothing of the device's samples.
         """
         report = self._fault
         if report is None or report.rollout != trial.rollout:
@@ -79,7 +79,7 @@ class Trials:
         from coterie_agent.training.trial import run_trial
 
         champion = verify_manifest(trial.champion, *self.store.identity.trusted())
-        if not fetch_model(champion, self.blobs, self.link.download, stop=self.may_not_compare):
+        if not fetch_model(champion, self.blobs, self.link.download, stop=self.must_not_compare):
             return None
         return run_trial(
             trial.rollout,
@@ -87,10 +87,10 @@ class Trials:
             candidate=Model(held_manifest(self.store), self.blobs),
             samples=self.store.samples,
             threads=self.threads,
-            stop=self.may_not_compare,
+            stop=self.must_not_compare,
         )
 
-    def may_not_compare(self) -> bool:
+    def must_not_compare(self) -> bool:
         """Whether the device has something else to do, or is not to use its processor."""
         now = self.situation.now
         directive = now.directive

@@ -1,4 +1,4 @@
-"""Uploads what has been spooled in chunks, from wherever the platform says the last attempt ended."""
+"""Uploads spooled bytes in chunks, resuming at the offset that the platform reports."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ _WRONG_OFFSET = "upload.wrong_offset"
 
 @dataclass(frozen=True, kw_only=True)
 class UploadInParts:
-    """An update, masked or not, a portion or a partial aggregate on its way."""
+    """The upload of an update (masked or not), a portion or a partial aggregate."""
 
     link: HttpLink
     offer: OfferUpdate | OfferMasked | OfferPortion | OfferPartial
     read: Callable[[int, int], bytes]
-    """Bytes of it from an offset on, at most so many."""
+    """Reads bytes from an offset on, at most so many."""
     chunk_bytes: int
 
     def run(self, *, stop: Callable[[], bool]) -> Literal["accepted", "stopped"] | Refused:
-        """Bring it to the platform; a Refused is its final no.
+        """Upload to the platform; returns Refused where it refuses for good.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended.
         """
@@ -51,7 +51,7 @@ class UploadInParts:
 
     @property
     def _target(self) -> tuple[UploadKind, str]:
-        """What it is, and what the platform knows it by."""
+        """The kind of upload, and its identifier on the platform."""
         match self.offer:
             case OfferUpdate(assignment=key):
                 return "update", key

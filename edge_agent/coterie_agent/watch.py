@@ -1,4 +1,4 @@
-"""Looks at the device's conditions every second and judges them; training sees the verdict between two steps."""
+"""Reads and judges the device's conditions every second; training checks the verdict between two steps."""
 
 import time
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from coterie_wire.relaying import Shedding
 from coterie_wire.structs import from_json
 
 
-class _Asking(msgspec.Struct, frozen=True):
-    """The part of a device plan that is wanted here; parsing all of it would load NumPy."""
+class _PlanRequirements(msgspec.Struct, frozen=True):
+    """The part of a device plan that is needed here; parsing all of it would load NumPy."""
 
     requirements: Requirements
 
@@ -40,28 +40,28 @@ class ProbeThread:
     work: WorkStore
     choices: ChoicesStore
     free_bytes: Callable[[], int]
-    """Where the store is."""
-    look_at_load: Callable[[Conditions], Shedding | None] = lambda _conditions: None
-    """Whom the device can keep as a supernode; None: as many as its owner lets it."""
+    """Free bytes on the file system of the store."""
+    check_load: Callable[[Conditions], Shedding | None] = lambda _conditions: None
+    """Which members the device keeps as a supernode under its load; None: as many as its owner allows."""
     local_hour: Callable[[], int] = field(default_factory=LocalHour)
     period_s: float = PERIOD_S
     unix_time: Callable[[], float] = time.time
 
     def run(self) -> None:
-        """Until the situation says stop."""
+        """Run until the situation's `stop` is set."""
         while not self.situation.now.stopping:
             started = time.monotonic()
-            self.look()
+            self.probe()
             self.situation.wait_for_stop(max(0.0, self.period_s - (time.monotonic() - started)))
 
-    def look(self) -> None:
+    def probe(self) -> None:
         """Read and judge once."""
         progress = self.situation.now.progress
         conditions = self.read(fresh=progress is not None and progress.stage == "training")
         choices = self.choices.load()
         blockers = (
             *((PAUSED,) if self.unix_time() < choices.paused_until else ()),
-            *judge(self._asked(), self.owner, conditions, self.local_hour(), limits=choices.limits),
+            *judge(self._requirements(), self.owner, conditions, self.local_hour(), limits=choices.limits),
             *judge_data(
                 widths=self.samples.widths(),
                 usable=self.samples.usable(),
@@ -69,17 +69,17 @@ class ProbeThread:
             ),
             *judge_space(self.free_bytes()),
         )
-        # First, so that no check-in says that the device is ready and still sheds its neighbours.
-        self.situation.shed(self.look_at_load(conditions))
-        self.situation.judge(conditions, blockers)
+        # First, so that no check-in reports the device as ready while it still sheds members.
+        self.situation.set_shedding(self.check_load(conditions))
+        self.situation.set_conditions(conditions, blockers)
 
-    def _asked(self) -> Requirements | None:
-        """What the plan of the assignment in hand asks, else what the federation asks before it invites the device."""
+    def _requirements(self) -> Requirements | None:
+        """The requirements of the current assignment's plan, else those that the federation states before inviting."""
         in_hand = self.work.current()
         if in_hand is not None:
             try:
-                return from_json(in_hand.plan, _Asking).requirements
-            except UNREADABLE:  # training it will say so, and give it back
+                return from_json(in_hand.plan, _PlanRequirements).requirements
+            except UNREADABLE:  # training reports this, and gives the assignment back
                 return None
         directive = self.situation.now.directive
         return directive.requirements if directive else None

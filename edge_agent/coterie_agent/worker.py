@@ -16,12 +16,12 @@ from coterie_agent.decide import (
     Accept,
     Action,
     Compare,
+    ContinueShadowing,
     Drop,
     EndShadowing,
     Facts,
     Fetch,
     GiveBack,
-    GoOnShadowing,
     Measure,
     Rest,
     TakeForms,
@@ -72,12 +72,12 @@ Stage = Literal["accepted", "training", "waiting", "uploading"]
 _PROGRESS_S = 0.5
 _LONGEST_MARGIN_S = 2.0
 _CLOSED = "rounds.assignment_closed"
-"""The platform's final no to an update that came too late: none of the device's counts in the round."""
+"""The platform's final refusal of an update that came too late: the device is not counted in the round."""
 
 
 @dataclass(kw_only=True)
 class Worker:
-    """The thread that does the work. It decides by the situation and the store, so it can be stopped at any moment."""
+    """The thread for assignments. It decides by the situation and the store, so it may be stopped at any moment."""
 
     identity: Identity
     config: Config
@@ -91,11 +91,11 @@ class Worker:
     record_sent: Callable[[str, int], None]
     exclusions: Exclusions
     gossip: Gossip | None = None
-    """Where the owner lets the device meet its peers."""
+    """Gossip with peers; None: the owner does not allow it."""
     book: AddressBook | None = None
-    """Where others are found that are not where the platform last said."""
+    """Addresses of devices that have moved since the platform last named them."""
     paths: "DirectPaths | None" = None
-    """By which supernodes are reached that do not answer at their addresses."""
+    """Direct paths to supernodes that do not answer at their addresses."""
     _refused: SignedManifest | None = None
     """A champion that turned out to be unusable; it is not fetched again."""
     _reported_at: float = 0.0
@@ -134,7 +134,7 @@ class Worker:
             variants=self.variants,
             link=self.link,
             situation=self.situation,
-            may_not=self._trials.may_not_compare,
+            must_stop=self._trials.must_not_compare,
         )
         self._evaluations = Evaluations(
             config=self.config,
@@ -148,7 +148,7 @@ class Worker:
             store=self.store,
             blobs=self.blobs,
             link=self.link,
-            may_not=self._trials.may_not_compare,
+            must_stop=self._trials.must_not_compare,
         )
 
     def run(self) -> None:
@@ -197,7 +197,7 @@ class Worker:
             self._perform(action)
             self._retrying.succeed()
         except (AgentError, WireError) as error:
-            if self._retrying.deals_with(error):
+            if self._retrying.handles(error):
                 return
             if isinstance(error, StoreFailed):
                 raise  # not caused by the assignment, and the store could not record it
@@ -205,13 +205,13 @@ class Worker:
                 self._retrying.wait_out(error)
             elif isinstance(action, Train | Upload | Drop):
                 if error.code == OUT_OF_BUDGET:
-                    self.situation.overspend(reason_of(error))
+                    self.situation.set_budget_wait(reason_of(error))
                 if self._retrying.give_back(action.assignment.assignment, error):
                     self._finish(action.assignment, "released", error.detail)
             elif isinstance(action, Fetch):
                 log.error("the platform's newest version is not usable: %s [%s]", error.detail, error.code)
                 self._refused = action.champion
-                self._trials.cannot_be_held(error)
+                self._trials.record_fault(error)
             elif isinstance(action, TakeForms):
                 log.warning("no smaller form of the model is used: %s [%s]", error.detail, error.code)
                 self._forms.refuse(action.forms)
@@ -220,11 +220,11 @@ class Worker:
                 self._trials.end(action.trial)
             elif isinstance(action, Measure):
                 self._evaluations.give_up(action.evaluate, error)
-            elif isinstance(action, GoOnShadowing):
+            elif isinstance(action, ContinueShadowing):
                 self._shadowing.give_up(action.trial, error)
             elif isinstance(action, TimeModel):
                 log.warning("predictions cannot be timed: %s [%s]", error.detail, error.code)
-                self._forms.do_without_timing()
+                self._forms.skip_timing()
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, Accept):
@@ -252,9 +252,9 @@ class Worker:
             self._forms.take(action.forms)
         elif isinstance(action, Measure):
             self._forms.note_run()
-            self._evaluations.go_on(action.evaluate)
-        elif isinstance(action, GoOnShadowing):
-            self._shadowing.go_on(action.trial)
+            self._evaluations.run(action.evaluate)
+        elif isinstance(action, ContinueShadowing):
+            self._shadowing.run(action.trial)
         elif isinstance(action, EndShadowing):
             self._shadowing.drop()
         elif isinstance(action, TimeModel):
@@ -276,7 +276,7 @@ class Worker:
             BudgetConsent(self.config.privacy, self.store.promises).check(assignment.federation, assignment.budget)
         if spent is not None:
             self._budget.check(*spent)
-        self.situation.overspend(None)
+        self.situation.set_budget_wait(None)
         teacher = self._teacher(assignment, plan)
         kept = () if teacher is None else parts_of(teacher)
         manifest = self._fetch(
@@ -311,18 +311,18 @@ class Worker:
     def _gossip(
         self, training: "Training", gathering: Gathering | None, gossip: Gossip | None
     ) -> Callable[[], bool] | None:
-        """How the assignment is done with the other devices of the round; None: by this device alone."""
+        """Training with the other devices of the round; None: the device trains alone."""
         if gathering is None or gossip is None:
             return None
         from coterie_agent.gossip.training import GossipTraining
 
-        wanted = training.assignment.assignment
+        assignment = training.assignment.assignment
 
         def newest() -> Gathering:
             directive = self.situation.now.directive
-            told = directive.assignment if directive else None
-            if told is not None and told.assignment == wanted and told.gathering is not None:
-                return told.gathering
+            assigned = directive.assignment if directive else None
+            if assigned is not None and assigned.assignment == assignment and assigned.gathering is not None:
+                return assigned.gathering
             stored = self.store.meetings.load()
             return gathering if stored is None else stored[0].gathering
 
@@ -385,9 +385,9 @@ class Worker:
             self._sum(assignment, offer, plan, masking)
 
     def _charge(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan") -> None:
-        """Write down what the update will tell, before any of it leaves; by itself each one tells something.
+        """Charge the privacy budget with what the update will reveal, before any of it is sent.
 
-        Raises AgentError ``privacy.device_budget``.
+        Where each update is a release of its own, each is charged. Raises AgentError ``privacy.device_budget``.
         """
         from coterie_agent.training.turns import release_cost
 
@@ -403,9 +403,9 @@ class Worker:
         return Budget(self.config.privacy, self.store.privacy_ledger)
 
     def _deliver(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan") -> None:
-        """Bring the update to the platform, as it is."""
+        """Upload the unmasked update."""
         if not self.store.work.is_sound(offer):
-            self.store.work.forget_update()
+            self.store.work.delete_update()
             return
         self._report(assignment, "uploading")
         started = time.monotonic()
@@ -415,12 +415,12 @@ class Worker:
             self._finish(assignment, "accepted", f"update of {offer.size_bytes} bytes accepted")
         elif isinstance(outcome, Refused):
             is_uncounted = outcome.code == _CLOSED
-            if is_uncounted and plan.privacy.releases == "sums":  # the platform's noise would have been on the sum
+            if is_uncounted and plan.privacy.releases == "sums":  # the noise is for the sum, which has nothing of it
                 self.store.privacy_ledger.take_back(assignment.assignment)
             self._finish(assignment, "dropped", outcome.detail, is_uncounted=is_uncounted)
 
     def _sum(self, assignment: Assignment, offer: OfferUpdate, plan: "DevicePlan", masking: "Masking") -> None:
-        """Bring the update, and what was measured, into a sum in which nobody can read it."""
+        """Add the update, and what was measured, to a secure sum."""
         from coterie_agent.secure_sum import SecureSum
         from coterie_agent.training.contribution import Contribution
         from coterie_agent.training.model import Model
@@ -452,7 +452,7 @@ class Worker:
             store=self.store.secure_sum,
             log=self.store.identity_log,
             situation=self.situation,
-            tell_wait=self.situation.wait_in_sum,
+            report_wait=self.situation.set_sum_wait,
             chunk_bytes=self.config.chunk_bytes,
         ).run()
         if isinstance(ended, Refused):
@@ -542,10 +542,10 @@ def _plan_of(assignment: Assignment) -> "DevicePlan":
 
 
 def _is_masked(assignment: Assignment) -> bool:
-    """Whether the plan hides in a sum what the device measures; one that cannot be read is taken for such a plan."""
+    """Whether the plan hides in a sum what the device measures; true too for a plan that cannot be read."""
     try:
         return _plan_of(assignment).privacy.masking() is not None
-    except WireError:  # training says so, and gives it back
+    except WireError:  # training reports this, and gives the assignment back
         return True
 
 

@@ -128,7 +128,7 @@ def _simulated() -> Iterator[Figure]:
                 number_s = ratio * 3 * sum(network.seconds) / sum(network.numbers)
                 aimed = kind == "parameter server" and ratio == 1
                 target = network.target if aimed else NO_TARGET
-                link = Link(number_s, comes_back=kind == "parameter server")
+                link = Link(number_s, waits_for_window=kind == "parameter server")
                 yield from _arms(f"{network.name}, {kind}, {way}", network, link, target)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie_agent.peers.reading import found_in
-from coterie_agent.sharing import Telling, share_profile
+from coterie_agent.sharing import ReportDetail, share_profile
 from coterie_learning.client.start import terms_of, with_portions
 from coterie_learning.device_plan import DevicePlan, parse_device_plan
 from coterie_learning.guard import judge
@@ -69,7 +69,7 @@ def help_vectors() -> bytes:
         "profiles": [
             _profile(np.array(samples), np.array(wrong), tell)
             for samples, wrong in _COUNTS
-            for tell in get_args(Telling)
+            for tell in get_args(ReportDetail)
         ],
         "divergences": [_divergence(seed) for seed in range(4)],
         "verdicts": [_verdict(seed) for seed in range(8)],
@@ -157,7 +157,7 @@ def _noise(multiplier: float) -> Document:
     }
 
 
-def _profile(samples: Int64, wrong: Int64, tell: Telling) -> Document:
+def _profile(samples: Int64, wrong: Int64, tell: ReportDetail) -> Document:
     counts = Counts(samples, wrong)
     profile = share_profile(found_in(counts), tell, batch=7, drifting=True, willing=True)
     return {**_counts(counts), "tell": tell, "profile": msgspec.to_builtins(profile)}

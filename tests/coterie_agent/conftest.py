@@ -105,7 +105,7 @@ class Agent:
             store=store,
             read_conditions=lambda *, fresh: self.conditions,
             situation=self.situation,
-            look_every_s=0.05,
+            probe_period_s=0.05,
         )
         self.error: AgentError | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -198,7 +198,7 @@ class Device:
                 store=store.secure_sum,
                 log=store.identity_log,
                 situation=Turn(),
-                tell_wait=lambda _: None,
+                report_wait=lambda _: None,
                 chunk_bytes=64,
             ).run()
 

@@ -65,9 +65,9 @@ def answering(home: Path, name: str, platform: Platform, question: bytes, config
             rows = [Row(np.zeros(2, np.float32).tobytes(), label)] * (label + int(name[-1]))
             store.samples.add(rows, max_samples=1000)
         situation = Situation()
-        situation.judge(Conditions(network="wifi"), ())
+        situation.set_conditions(Conditions(network="wifi"), ())
         directive = Directive(check_in_s=1.0, question=OpenQuestion(f"of-{name}", "digits", msgspec.Raw(question)))
-        situation.direct(directive, at=monotonic())
+        situation.set_directive(directive, at=monotonic())
         thread = threading.Thread(
             target=AnsweringThread(
                 identity=Identity("http://platform", name, name, bytes(32), 1.0),

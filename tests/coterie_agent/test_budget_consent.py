@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie_agent.budget_consent import BUDGET_RAISED, BudgetConsent, reason_of_raised
+from coterie_agent.budget_consent import BUDGET_RAISED, BudgetConsent, reason_budget_raised
 from coterie_agent.config import PrivacySettings
 from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
@@ -30,7 +30,7 @@ def test_the_first_budget_holds_and_a_larger_one_only_once_the_owner_agrees(tmp_
         promised = BudgetConsent(ASKS, store.promises)
         (raised,) = store.promises.raised()
         assert raised == ("digits", EIGHT, NINE)
-        assert "coterie-agent agree digits" in reason_of_raised(raised).sentence
+        assert "coterie-agent agree digits" in reason_budget_raised(raised).sentence
         assert promised.agree("digits") == NINE
         promised.check("digits", NINE)
         assert store.promises.raised() == ()

@@ -54,9 +54,9 @@ class Noted(Situation):
         self._store = store
         self.own: PersonalEdition | None = None
 
-    def direct(self, directive: Directive, *, at: float) -> None:
+    def set_directive(self, directive: Directive, *, at: float) -> None:
         self.own = self._store.peers.personal()
-        super().direct(directive, at=at)
+        super().set_directive(directive, at=at)
         self.stop()
 
 
@@ -98,8 +98,8 @@ class Counting(Situation):
         super().__init__()
         self._left = answers
 
-    def direct(self, directive: Directive, *, at: float) -> None:
-        super().direct(directive, at=at)
+    def set_directive(self, directive: Directive, *, at: float) -> None:
+        super().set_directive(directive, at=at)
         self._left -= 1
         if not self._left:
             self.stop()
@@ -115,10 +115,10 @@ class Woken(Counting):
         super().__init__(answers)
         self._journal = journal
 
-    def direct(self, directive: Directive, *, at: float) -> None:
+    def set_directive(self, directive: Directive, *, at: float) -> None:
         if self._left == 2:
             self._journal.measure("train_step_s", 0.5)
-        super().direct(directive, at=at)
+        super().set_directive(directive, at=at)
         self.wake()
 
 
@@ -203,7 +203,7 @@ def test_counts_by_class_are_not_told_where_profiles_have_noise(
 ) -> None:
     joined.samples.add([Row(b"\0" * 16, label) for label in (0, 1, 2, 2)], max_samples=10)
     if plan is not None:
-        joined.peers.stand(StandingPlan("0" * 64, "digits", msgspec.Raw(plan)))
+        joined.peers.set_plan(StandingPlan("0" * 64, "digits", msgspec.Raw(plan)))
     platform = Platform(ignores_unknown=True)
     contact(joined, Counting(2), platform).run()
     first, heard = platform.heard
@@ -245,7 +245,7 @@ def test_a_federation_that_has_ended_asks_the_owner_nothing_any_more(
         joined.promises.agree(name, PrivacyBudget(8.0, 1e-6))
         joined.promises.ask(name, PrivacyBudget(9.0, 1e-6))
     contact(joined, Counting(1), Naming()).run()
-    assert [one.federation for one in joined.agreements.asked()] == asked
+    assert [one.federation for one in joined.agreements.pending()] == asked
     assert [one.federation for one in joined.promises.raised()] == asked
     assert joined.promises.agreed("digits") == PrivacyBudget(8.0, 1e-6), "what was agreed to stays"
 
@@ -262,9 +262,9 @@ class Renaming(Link):
 
 def test_the_key_that_the_trusted_one_names_is_followed_before_anything_else(joined: Store, bundle: Bundle) -> None:
     class Looking(Counting):
-        def direct(self, directive: Directive, *, at: float) -> None:
+        def set_directive(self, directive: Directive, *, at: float) -> None:
             assert joined.identity.trusted() == (NEXT_KEY,)
-            super().direct(directive, at=at)
+            super().set_directive(directive, at=at)
 
     joined.work.hold_model(bundle.signed)
     contact(joined, Looking(2), Renaming(by=SIGNING_KEY)).run()
@@ -294,13 +294,13 @@ def test_how_quick_the_device_is_is_told_once_and_to_a_newer_platform_alone(join
     told.run()
     assert new.heard[0].latencies == ()
     assert new.heard[1].latencies == (Latency("v1", "predict", "float32", durations, "yes"),)
-    assert told._news_of_latencies() == ()
+    assert told._latencies_to_report() == ()
     joined.latencies.add(
         MeasuredDurations("digits", "v1", "predict", "float32", "yes", None, Histogram((1000,))), now=0.0
     )
-    assert told._news_of_latencies() == (), "not every few seconds"
+    assert told._latencies_to_report() == (), "not every few seconds"
     joined.latencies.add(MeasuredDurations("digits", "v1", "predict", "int8", "yes", None, durations), now=0.0)
-    assert [one.form for one in told._news_of_latencies()] == ["float32", "int8"]
+    assert [one.form for one in told._latencies_to_report()] == ["float32", "int8"]
 
 
 class Ordering(Link):
@@ -381,11 +381,11 @@ class Changing(Waiting):
     def __init__(self, before: Conditions, after: Conditions) -> None:
         super().__init__()
         self._before, self._after = before, after
-        self.judge(before, ())
+        self.set_conditions(before, ())
 
     def wait(self, edition: int, timeout_s: float | None) -> None:
         if self.now.conditions == self._before:
-            self.judge(self._after, ())
+            self.set_conditions(self._after, ())
         else:
             super().wait(edition, timeout_s)
 

@@ -86,12 +86,12 @@ def test_interrupted_and_killed_anywhere_it_tells_the_same_figures(store: Store,
         found = store.evaluating.load("e1")
         assert found is not None and found.seen == 32 * looks
         assert measured(store, model) == whole
-        store.evaluating.forget()
+        store.evaluating.delete()
         with pytest.raises(Killed):
             measured(store, model, stop=dies_after(looks), checkpoint_s=0)
         assert store.evaluating.load("e1") is not None
         assert measured(store, model) == whole
-        store.evaluating.forget()
+        store.evaluating.delete()
 
 
 def test_samples_that_came_later_are_not_part_of_it_and_lost_ones_begin_it_anew(store: Store, home: Home) -> None:
@@ -101,7 +101,7 @@ def test_samples_that_came_later_are_not_part_of_it_and_lost_ones_begin_it_anew(
     assert measured(store, model, stop=stops_after(1)) is None
     add(store, 300)
     assert measured(store, model) == whole
-    store.evaluating.forget()
+    store.evaluating.delete()
     assert measured(store, model, stop=stops_after(1)) is None
     store.samples.add([Row(samples(1)[0][0].tobytes(), 0)], max_samples=200)
     again = measured(store, model)

@@ -31,15 +31,15 @@ def one() -> Exclusions:
 
 def talk(devices: list[Exclusions], caller: int, called: int) -> None:
     """One call and its answer."""
-    devices[called].hear_from(str(caller), devices[caller].news_for(str(called)))
-    devices[caller].hear_from(str(called), devices[called].news_for(str(caller)))
+    devices[called].receive_from(str(caller), devices[caller].news_for(str(called)))
+    devices[caller].receive_from(str(called), devices[called].news_for(str(caller)))
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_one_has_heard_all_hear_that_talk_to_one_another(seed: int) -> None:
     """At each meeting every device calls one other; what one knows doubles each time, until few have not heard."""
     devices, rng = [one() for _ in range(FLEET)], np.random.default_rng(seed)
-    devices[0].hear(excluding("gone"))
+    devices[0].receive(excluding("gone"))
     for _ in range(20):
         for caller in range(FLEET):
             talk(devices, caller, int(rng.choice([at for at in range(FLEET) if at != caller])))
@@ -50,33 +50,33 @@ def test_what_one_has_heard_all_hear_that_talk_to_one_another(seed: int) -> None
 def test_the_newest_list_holds_in_whatever_order_they_come(order: list[int]) -> None:
     device = one()
     for number in order:
-        device.hear(excluding(f"d{number}", at=NOW + number))
+        device.receive(excluding(f"d{number}", at=NOW + number))
     assert (device.devices, device.written_at) == ({"d5"}, NOW + 5)
 
 
 def test_a_list_is_brought_only_where_the_other_one_has_said_that_its_own_is_older() -> None:
     knows, other = one(), one()
-    knows.hear(excluding("gone"))
+    knows.receive(excluding("gone"))
     assert knows.news_for("other") == ExclusionNews(NOW)
-    knows.hear_from("other", other.news_for("knows"))
+    knows.receive_from("other", other.news_for("knows"))
     assert knows.news_for("other") == ExclusionNews(NOW, excluding("gone"))
-    other.hear_from("knows", knows.news_for("other"))
-    knows.hear_from("other", other.news_for("knows"))
+    other.receive_from("knows", knows.news_for("other"))
+    knows.receive_from("other", other.news_for("knows"))
     assert knows.news_for("other") == ExclusionNews(NOW)
 
 
 def test_a_list_that_the_platform_has_not_signed_is_refused_from_the_platform_and_passed_over_from_others() -> None:
     device, forged = one(), excluding("a", "b", at=NOW + 9, by=bytes(32))
     with pytest.raises(WireError):
-        device.hear(forged)
-    device.hear_from("liar", ExclusionNews(NOW + 9, forged))
+        device.receive(forged)
+    device.receive_from("liar", ExclusionNews(NOW + 9, forged))
     assert (device.devices, device.written_at) == (frozenset(), 0.0)
 
 
 def test_who_is_excluded_is_not_called() -> None:
     device = one()
     device.check_may_call("gone")
-    device.hear(excluding("gone"))
+    device.receive(excluding("gone"))
     with pytest.raises(Unreachable, match="has excluded device gone"):
         device.check_may_call("gone")
 
@@ -87,7 +87,7 @@ def test_what_was_heard_outlives_the_agent(tmp_path: Path) -> None:
     assert store.find() is None
     device = Exclusions(lambda: (PLATFORM_KEY,), store.keep)
     for at in (NOW, NOW + 1):
-        device.hear(excluding("gone", at=at))
+        device.receive(excluding("gone", at=at))
     assert store.find() == excluding("gone", at=NOW + 1)
     with database.transaction() as cursor:
         cursor.execute("UPDATE exclusions SET content = content || ' '")
@@ -100,7 +100,7 @@ def test_a_full_disk_keeps_nobody_from_turning_excluded_devices_away() -> None:
         raise StoreFull(Path("store"))
 
     device = Exclusions(lambda: (PLATFORM_KEY,), full)
-    device.hear(excluding("gone"))
+    device.receive(excluding("gone"))
     assert device.devices == {"gone"}
 
 

@@ -54,7 +54,7 @@ def test_killed_before_it_wiped_it_asks_under_the_same_number(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(IdentityStore, "forget", killed)
+        patched.setattr(IdentityStore, "delete", killed)
         with pytest.raises(Killed):
             main(["--home", str(device.home), "forget"])
 
@@ -87,7 +87,7 @@ def test_a_credential_that_ended_otherwise_says_who_can_forget_it(device: Device
 def test_without_the_platform_nothing_is_removed(device: Device, platform: FakePlatform) -> None:
     platform.close()
     assert device.run("forget")[0] == Exit.UNREACHABLE
-    kept = forgetting.kept_receipt(Home(device.home))
+    kept = forgetting.load_receipt(Home(device.home))
     assert kept is not None and kept.url == platform.url
     with open_store(Home(device.home)) as store:
         assert store.identity.find() is not None

@@ -5,7 +5,7 @@ import time
 import msgspec
 import pytest
 
-from coterie_agent.consent import reason_of_asked
+from coterie_agent.consent import reason_not_agreed
 from coterie_agent.home import Home, RunLock
 from coterie_agent.report import make_report, status_lines, why_lines
 from coterie_agent.store.journal import Link, Status
@@ -68,7 +68,7 @@ def waiting_for(wait: Reason) -> Status:
 
 
 def test_what_the_owner_is_asked_is_told_once_and_no_more_once_he_has_agreed(joined: Store, home: Home) -> None:
-    wait = reason_of_asked("digits")
+    wait = reason_not_agreed("digits")
     joined.journal.write_status(waiting_for(wait))
     joined.agreements.ask("digits", ("readable",))
     codes = [reason.code for reason in make_report(home, joined).waits]

@@ -488,4 +488,4 @@ def test_settings_that_accept_what_plans_ask_say_so_in_an_edition(
     platform.wait_for(lambda: "a1" in platform.accepted)
     edition = stocked.agreements.editions()[-1]
     assert (edition.how, edition.scopes) == ("settings", ("readable",))
-    assert stocked.agreements.asked() == ()
+    assert stocked.agreements.pending() == ()

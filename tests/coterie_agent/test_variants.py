@@ -89,7 +89,7 @@ def test_the_agent_fetches_measures_and_tells_that_it_knows_them(
     signed = offer(platform, alone())
     new_agent().start()
     platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].variants == digest_of(signed))
-    known = joined.variants.known()
+    known = joined.variants.load()
     assert known is not None
     assert (known.version, known.digest, set(known.forms)) == ("v1", digest_of(signed), {"float32", "int8"})
     assert all(histogram.total == 200 for histogram in known.forms.values())
@@ -103,7 +103,7 @@ def test_a_form_that_does_not_run_is_passed_over(platform: FakePlatform, new_age
     signed = offer(platform, predict_graph(), alone())  # the first wants parameters as inputs
     new_agent().start()
     platform.wait_for(lambda: platform.check_ins and platform.check_ins[-1].variants == digest_of(signed))
-    known = joined.variants.known()
+    known = joined.variants.load()
     assert known is not None and set(known.forms) == {"float32", "tiny"}
 
 
@@ -117,7 +117,7 @@ def test_a_list_that_is_not_the_platforms_or_the_versions_is_not_taken(
             platform.variants = SignedManifest(signed.manifest, bytes(64))
     new_agent().start()
     platform.wait_for(lambda: sum(told.variants == "" for told in platform.check_ins) > 5)
-    assert joined.variants.known() is None
+    assert joined.variants.load() is None
 
 
 def choose(store: Store, *, version: str = "v1") -> None:
@@ -158,15 +158,15 @@ def test_the_version_predicts_where_the_disk_has_damaged_the_form(chosen: Store,
     (home.variants / ref.sha256).write_bytes(bytes(ref.size_bytes))
     x, _ = samples(30)
     assert predicted(home, chosen, x) == ("float32", classes(0, x))
-    assert chosen.variants.known() is None
+    assert chosen.variants.load() is None
 
 
 def test_the_service_takes_another_form_as_it_takes_another_version(chosen: Store, home: Home) -> None:
     current = CurrentModel(chosen, home, threads=1)
-    current.look()
+    current.refresh()
     assert current.held is not None and current.held.form == "int8"
-    chosen.variants.forget()
-    current.look()
+    chosen.variants.delete()
+    current.refresh()
     assert (current.held.form, current.swaps) == ("float32", 1)
 
 

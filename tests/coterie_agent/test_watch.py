@@ -26,7 +26,7 @@ def watch_with(read: ReadConditions, situation: Situation, store: Store) -> Prob
 def blockers(store: Store) -> list[str]:
     situation = Situation()
     situation.hold("v1", SPEC)
-    watch_with(lambda *, fresh: READY, situation, store).look()
+    watch_with(lambda *, fresh: READY, situation, store).probe()
     return [reason.code for reason in situation.now.blockers]
 
 
@@ -52,7 +52,7 @@ def test_conditions_are_fresh_while_it_trains(store: Store) -> None:
     watch = watch_with(read, situation, store)
     for progress in (None, Progress("a1", "training", 1, 9), Progress("a1", "waiting", 1, 9)):
         situation.report(progress)
-        watch.look()
+        watch.probe()
     assert asked == [False, True, False]
 
 
@@ -69,10 +69,10 @@ def test_hours_follow_the_clock_on_the_wall(store: Store) -> None:
         free_bytes=lambda: 1 << 30,
         local_hour=lambda: hour[0],
     )
-    watch.look()
+    watch.probe()
     assert [reason.code for reason in situation.now.blockers] == ["conditions.outside_hours"]
     hour[0] = 23
-    watch.look()
+    watch.probe()
     assert situation.now.blockers == ()
 
 
@@ -81,12 +81,12 @@ def test_a_full_disk_is_a_reason_to_wait(store: Store) -> None:
     situation, free = Situation(), [1 << 20]
     watch = watch_with(lambda *, fresh: READY, situation, store)
     watch.free_bytes = lambda: free[0]
-    watch.look()
+    watch.probe()
     (reason,) = situation.now.blockers
     assert (reason.code, reason.sentence) == (
         "store.full",
         "the device's disk is full: 1 MiB are free, 8 MiB are needed",
     )
     free[0] = 1 << 30
-    watch.look()
+    watch.probe()
     assert situation.now.blockers == ()

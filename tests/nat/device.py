@@ -67,7 +67,7 @@ def opened(own: str) -> DirectPaths:
 
     def look() -> None:
         while True:
-            paths.hear(msgspec.json.decode(post(f"/signals/{own}"), type=list[Signal]))
+            paths.receive(msgspec.json.decode(post(f"/signals/{own}"), type=list[Signal]))
             time.sleep(LOOK_S)
 
     paths = DirectPaths(own=own, secret=SECRETS[own], send=send, handlers={DESK: Giver()})

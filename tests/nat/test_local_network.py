@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie_agent.discovery.local_network import LocalNetwork, addresses_here
+from coterie_agent.discovery.local_network import LocalNetwork, own_addresses
 from coterie_agent.link.failure import Unreachable
 from tests.coterie_agent.discovery.devices import Device
 from tests.nat.network import enter, why_not_here
@@ -71,7 +71,7 @@ def test_devices_of_a_network_without_ipv4_find_one_another(tmp_path: Path, addr
         devices: dict[str, Device] = {}
         for side in "ab":
             with wire.inside(side):
-                own = eventually(lambda: found if len(found := addresses_here()) == each else (), within_s=WITHIN_S)
+                own = eventually(lambda: found if len(found := own_addresses()) == each else (), within_s=WITHIN_S)
                 assert all(":" in one for one in own), "there is no IPv4"
                 device = devices[side] = Device(side, tmp_path)
                 stack.callback(device.close)

@@ -16,7 +16,7 @@ from coterie_agent.errors import Exit
 from coterie_agent.home import Home
 from coterie_agent.store.opened import open_store
 from coterie_agent.store.serving import Counted, Serving
-from coterie_agent.updating.consent import OwnersWord, owners_word
+from coterie_agent.updating.consent import ReleaseConsent, release_consent
 from coterie_agent.updating.offer import Offer, keep_offer
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.versions.state import Versions
@@ -335,4 +335,4 @@ def test_the_owner_is_asked_about_another_agent(
     expect(page.get_by_role("status")).to_have_text("You agree to all that are signed so.")
     part.get_by_role("button", name="Ask me about each").click()
     expect(page.get_by_role("status")).to_have_text("It asks about each.")
-    assert owners_word(Home(home)) == OwnersWord()
+    assert release_consent(Home(home)) == ReleaseConsent()

@@ -81,7 +81,7 @@ class TwoParties:
         with open_store(Home(self.parties[name].home)) as store:
             agreed, standing = (
                 store.alliances.agreed(self.alliance),
-                store.alliances.standing(self.alliance),
+                store.alliances.load(self.alliance),
             )
         assert agreed is not None and standing is not None
         return agreed, standing

@@ -162,7 +162,7 @@ def simulate(published: Published, tmp_path: Path) -> Callable[[Codec], Learned]
                         model=start.manifest.model,
                         received=parameters,
                         ids=store.samples.ids(store.samples.snapshot()),
-                        seen=store.samples.seen(),
+                        seen=store.samples.labels(),
                         seed=10 * round_ + number,
                         secret=10 * round_ + number,
                         states=states[number],

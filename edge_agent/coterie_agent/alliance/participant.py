@@ -114,7 +114,7 @@ class AllianceParticipant:
         while not self._is_fetched(lambda: fetch_model(manifest, self.blobs, self.link.download, stop=self._stops)):
             pass
         model = Model(manifest, self.blobs)
-        kept = self.store.standing(self.alliance)
+        kept = self.store.load(self.alliance)
         salt = alliance_salt(self.alliance, public_key(self.secret), agreed.partner)
         standing = (
             Party.beginning(salt=salt, secret=agreed.secret) if kept is None else from_msgpack(kept.party, PartyState)
@@ -163,7 +163,7 @@ class AllianceParticipant:
                 raise AgentError("alliance.store_went_back", detail)
             if news.taken != taken:
                 taken = news.taken
-                self.store.taken(self.alliance, taken)
+                self.store.delete_taken(self.alliance, taken)
             is_over = party.standing.is_finished and news.state == "finished"  # known here after a restart, too
             if is_over or (is_done and news.state == "working"):
                 return
@@ -204,7 +204,7 @@ class AllianceParticipant:
         self.store.keep(self.alliance, standing, sealed)
 
     def _standing(self) -> AllianceState:
-        found = self.store.standing(self.alliance)
+        found = self.store.load(self.alliance)
         assert found is not None, "it is kept before anything is exchanged"
         return found
 

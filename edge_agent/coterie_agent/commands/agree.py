@@ -1,10 +1,10 @@
-"""``coterie-agent agree``: what federations ask of this device beyond the owner's word, and that word."""
+"""``coterie-agent agree``: pending requests of federations, and the owner's agreement to them."""
 
 import sys
 
 import msgspec
 
-from coterie_agent.budget_consent import Agreed, BudgetConsent, reason_of_raised
+from coterie_agent.budget_consent import Agreed, BudgetConsent, reason_budget_raised
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.inviting import confirms
 from coterie_agent.commands.reading import reading_store
@@ -16,13 +16,13 @@ from coterie_agent.store.agreements import AskedOfOwner
 
 
 class OwnersAnswer(msgspec.Struct, frozen=True):
-    """What is asked, and whether the owner has agreed to it now."""
+    """The pending requests, and whether the owner has agreed to them now."""
 
     agreed: bool
     plans: tuple[AskedOfOwner, ...]
-    """What plans have leave the device beyond what was agreed to."""
+    """What plans want to send from the device beyond what was agreed to."""
     budgets: tuple[Agreed, ...]
-    """What federations may tell of the device where their budget was raised."""
+    """Privacy budgets of federations that were raised."""
 
 
 def run(arguments: Arguments) -> Output:
@@ -33,13 +33,13 @@ def run(arguments: Arguments) -> Output:
     named = arguments.federation
     config = load_config(Home(arguments.home).config)
     with reading_store(arguments.home) as store:
-        plans = tuple(one for one in store.agreements.asked() if named in ("", one.federation))
+        plans = tuple(one for one in store.agreements.pending() if named in ("", one.federation))
         raised = tuple(one for one in store.promises.raised() if named in ("", one.federation))
         if named and not plans and not raised:
             detail = f"{named!r} asks nothing beyond what was agreed to; coterie-agent agree lists what is asked"
             raise AgentError("owner.nothing_asked", detail, exit_code=Exit.USAGE)
         budgets = tuple(Agreed(one.federation, one.asked.epsilon, one.asked.delta) for one in raised)
-        lines = [question_of(one) for one in plans] + [reason_of_raised(one).sentence for one in raised]
+        lines = [question_of(one) for one in plans] + [reason_budget_raised(one).sentence for one in raised]
         if not lines:
             return Output(OwnersAnswer(False, (), ()), ["nothing is asked beyond what was agreed to"])
         if not (named or arguments.yes or (_may_prompt(arguments) and _confirms(lines))):

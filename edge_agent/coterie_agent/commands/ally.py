@@ -1,4 +1,4 @@
-"""``coterie-agent ally``: train with another party that has other columns about the same people, until that is done."""
+"""``coterie-agent ally``: vertical training with another party that has other columns about the same people."""
 
 import csv
 import threading
@@ -26,11 +26,11 @@ class OwnKey(msgspec.Struct, frozen=True):
 
 
 class Allied(msgspec.Struct, frozen=True):
-    """How an alliance stands."""
+    """The progress of an alliance."""
 
     alliance: str
     stage: str
-    """``stopped``: by the owner; the same command goes on."""
+    """``stopped``: by the owner; the same command resumes."""
     common: int = 0
     """People whom both parties know."""
     accuracy: float | None = None
@@ -46,14 +46,14 @@ def run(arguments: Arguments) -> Output:
     with open_store(home) as store:
         identity = store.identity.get()
         if not arguments.alliance:
-            key = _shown(public_key(load_peer_key(home)))
+            key = _encode_key(public_key(load_peer_key(home)))
             return Output(OwnKey(key), [key])
         lock = RunLock(home.alliance_lock)
         lock.acquire()
         log_to_stderr(as_json=arguments.json)
         stopped = threading.Event()
         stop_on_signal(stopped.set)
-        # Only here: onnxruntime starts threads, which would take the signals if these were not blocked before.
+        # Only here: onnxruntime starts threads, which would receive signals unless these are blocked before.
         from coterie_agent.alliance.participant import AllianceParticipant, Stopped
         from coterie_agent.alliance.table import read_table
         from coterie_agent.blobs import BlobCache
@@ -66,7 +66,7 @@ def run(arguments: Arguments) -> Output:
             ca_file=config.ca_file,
             certificate=home.certificate,
         )
-        link.go_back = _Renewed(store, link).look
+        link.use_former_credential = _CredentialReloader(store, link).reload
         blobs = home.alliances / arguments.alliance
         blobs.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = AllianceParticipant(
@@ -80,7 +80,7 @@ def run(arguments: Arguments) -> Output:
         )
         if arguments.partner or arguments.table != Path():
             table = read_table(arguments.table, identifier=arguments.identifier, label=arguments.label)
-            part.agree(_read(arguments.partner), table)
+            part.agree(_decode_key(arguments.partner), table)
         try:
             party, table, classes = part.run()
         except Stopped:
@@ -99,18 +99,18 @@ def run(arguments: Arguments) -> Output:
     return Output(allied, lines)
 
 
-class _Renewed:
-    """A running agent may have drawn another credential meanwhile."""
+class _CredentialReloader:
+    """Reloads the credential, which a running agent may have renewed meanwhile."""
 
     def __init__(self, store: Store, link: HttpLink) -> None:
         self._store, self._link = store, link
-        self._shown = store.identity.credential()
+        self._credential = store.identity.credential()
 
-    def look(self) -> bool:
+    def reload(self) -> bool:
         found = self._store.identity.credential()
-        if found == self._shown:
+        if found == self._credential:
             return False
-        self._shown = found
+        self._credential = found
         self._link.use_credential(found)
         return True
 
@@ -120,11 +120,11 @@ def _write(path: Path, predictions: Sequence[tuple[str, str]]) -> None:
         csv.writer(file).writerows([("identifier", "label"), *predictions])
 
 
-def _shown(key: bytes) -> str:
+def _encode_key(key: bytes) -> str:
     return urlsafe_b64encode(key).decode().rstrip("=")
 
 
-def _read(text: str) -> bytes:
+def _decode_key(text: str) -> bytes:
     try:
         key = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:

@@ -1,4 +1,4 @@
-"""``coterie-agent consent``: what the owner has agreed to, part by part, and what he takes back or gives again."""
+"""``coterie-agent consent``: what the owner has agreed to, part by part, and withdrawing parts or giving them again."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from coterie_agent.store.opened import Store
 
 
 class OwnersParts(msgspec.Struct, frozen=True):
-    """Each part, and whether it holds."""
+    """Each part, and whether it is withdrawn."""
 
     parts: tuple[ConsentPart, ...]
 

@@ -1,4 +1,4 @@
-"""``coterie-agent export``: all that is known of this device, here and at the platform, as one JSON document."""
+"""``coterie-agent export``: all data about this device, here and on the platform, as one JSON document."""
 
 from datetime import date
 

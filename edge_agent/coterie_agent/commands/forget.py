@@ -1,4 +1,4 @@
-"""``coterie-agent forget``: leave, and have the platform forget the device; again: how far that is."""
+"""``coterie-agent forget``: leave, and have the platform forget the device; run again, it reports the progress."""
 
 from datetime import date
 
@@ -13,10 +13,10 @@ from coterie_wire.owning import ForgetNews
 
 
 class Forgotten(msgspec.Struct, frozen=True):
-    """What became of the request to be forgotten."""
+    """The state of the request to be forgotten."""
 
     receipt: ForgetNews | None
-    """What the platform says; None: it was not reached, and ``--force`` removed what is here."""
+    """The platform's receipt; None: it was not reached, and ``--force`` removed the local data."""
     samples: int
     """Samples that stay on the device, which the platform never had."""
 
@@ -41,6 +41,6 @@ def run(arguments: Arguments) -> Output:
         finally:
             lock.release()
         samples = store.samples.count()
-    told = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
+    lines = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
     stays = f"{samples} samples stay in {home.root}; remove that folder to remove them, too"
-    return Output(Forgotten(news, samples), [*told, stays])
+    return Output(Forgotten(news, samples), [*lines, stays])

@@ -1,4 +1,4 @@
-"""``coterie-agent identities``: the log of identities that secure sums rest on, as far as this device has read it."""
+"""``coterie-agent identities``: the log of identities used by secure sums, as far as this device has read it."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ class Identities(msgspec.Struct, frozen=True):
 
     length: int
     head: str
-    """Hash of all of it, in hexadecimal; whoever has read as much has the same."""
+    """Hash of the log, in hexadecimal; the same on every device that has read as many entries."""
     entries: list[LoggedIdentity]
 
 

@@ -1,4 +1,4 @@
-"""What the owner reads before the device joins, and the word that he gives there."""
+"""Shows the owner what a platform asks before the device joins, and asks for agreement."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,27 +25,29 @@ _ASKED_FIRST = "Where more is asked of your device one day, you are asked first.
 _SETTINGS_AGREE = 'Where more is asked of your device one day, agent.toml agrees to it (more = "accept").'
 
 
-class Word(NamedTuple):
-    """What the owner agrees to by letting the device join."""
+class OwnersAgreement(NamedTuple):
+    """What the owner agrees to when the device joins."""
 
     scopes: tuple[Scope, ...]
     how: How
     read: str
 
 
-def ask_owner(platform: HttpLink, url: str, token: str, settings: ConsentSettings, *, yes: bool, prompts: bool) -> Word:
+def ask_owner(
+    platform: HttpLink, url: str, token: str, settings: ConsentSettings, *, yes: bool, prompts: bool
+) -> OwnersAgreement:
     """Read the invitation, which does not use up the token, and have the owner agree to what it asks.
 
-    Whoever says `yes`, or has settings that accept what plans ask, has agreed; else the owner is asked at the terminal
-    where `prompts`. Raises AgentError ``owner.nobody_to_ask`` or ``owner.declined``, Unreachable, or Refused where the
-    token lets nobody join.
+    `yes`, or settings that accept what plans ask, count as agreement; else the owner is asked at the terminal if
+    `prompts`. Raises AgentError ``owner.nobody_to_ask`` or ``owner.declined``, Unreachable, or Refused where the token
+    is not valid.
     """
     asked = [(one, _scopes(one)) for one in _learned(platform, token)]
     scopes = tuple(scope for scope in SCOPES if any(scope in found for _, found in asked))
     accepts = settings.more == "accept"
     read = "\n".join([*_lines(url, asked), _SETTINGS_AGREE if accepts else _ASKED_FIRST])
     if accepts or yes:
-        return Word(scopes, "settings" if accepts else "unattended", read)
+        return OwnersAgreement(scopes, "settings" if accepts else "unattended", read)
     sys.stderr.write(read + "\n")
     if not prompts:
         detail = "nobody is at a terminal to agree to what the platform asks: join with --yes, which agrees to it, or "
@@ -53,18 +55,18 @@ def ask_owner(platform: HttpLink, url: str, token: str, settings: ConsentSetting
         raise AgentError("owner.nobody_to_ask", detail, exit_code=Exit.USAGE)
     if not confirms("Agree, and join?"):
         raise AgentError("owner.declined", "not agreed to: the device has not joined", exit_code=Exit.USAGE)
-    return Word(scopes, "terminal", read)
+    return OwnersAgreement(scopes, "terminal", read)
 
 
 def confirms(question: str) -> bool:
-    """Whether who sits at the terminal says yes."""
+    """Whether the user at the terminal answers yes."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _learned(platform: HttpLink, token: str) -> tuple[Learned, ...]:
-    """A platform of the release before does not tell: its plans are asked about as they come."""
+    """The invitation's plans; empty for an older platform, whose plans are asked about later, one by one."""
     try:
         return platform.call(ReadInvitation(token), Invitation).learned
     except Refused as refusal:
@@ -98,7 +100,7 @@ def _lines(url: str, asked: Sequence[tuple[Learned, tuple[Scope, ...]]]) -> Iter
 
 
 def _conditions_of(asked: Requirements) -> str:
-    """When a device trains, in plain words."""
+    """The conditions for training, as text for people."""
     parts = [
         *(["it is charging"] if asked.charging else []),
         *(["it is on Wi-Fi or Ethernet"] if asked.unmetered else []),

@@ -46,9 +46,9 @@ class Joined(msgspec.Struct, frozen=True):
     fingerprint: str = ""
     """SHA-256 of the page's certificate."""
     agreed: tuple[Scope, ...] = ()
-    """What plans may have leave the device."""
+    """What plans may send from the device."""
     read: str = ""
-    """What the owner was told, word by word."""
+    """What the owner was told, word by agreement."""
 
 
 def run(arguments: Arguments) -> Output:
@@ -60,15 +60,15 @@ def run(arguments: Arguments) -> Output:
     on_network = _is_on_network(arguments, home, config)
     with open_store(home) as store:
         lock = RunLock(home.lock)
-        lock.acquire()  # two joins at once would spend two tokens
+        lock.acquire()  # two simultaneous joins would use up two tokens
         known = store.identity.find()
         if known is not None:
             detail = f"this device is {known.name} of {known.url} already; to change that, run: coterie-agent leave"
             raise AgentError("agent.already_joined", detail, exit_code=Exit.ALREADY_JOINED)
-        page = find_page(home, config.page, url) if on_network else None  # before the token is spent
+        page = find_page(home, config.page, url) if on_network else None  # before the token is used up
         encrypted = _is_encrypted(url)
         if not encrypted:
-            sys.stderr.write(UNENCRYPTED.format(url=url))  # at once: the answer may take long
+            sys.stderr.write(UNENCRYPTED.format(url=url))  # immediately, as the answer may take long
         platform = HttpLink(
             url,
             credential=None,
@@ -76,14 +76,14 @@ def run(arguments: Arguments) -> Output:
             ca_file=config.ca_file,
         )
         prompts = not arguments.json and sys.stdin.isatty()
-        word = ask_owner(platform, url, token, config.consent, yes=arguments.yes, prompts=prompts)
+        agreement = ask_owner(platform, url, token, config.consent, yes=arguments.yes, prompts=prompts)
         name = arguments.name or socket.gethostname()
         enrol = Enrol(protocol=PROTOCOL, token=token, name=name, capabilities=capabilities())
         enrolled = platform.call(enrol, Enrolled)
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)
         store.identity.save(url=url, name=name, enrolled=enrolled)
-        store.agreements.agree(word.scopes, how=word.how, read=word.read)
+        store.agreements.agree(agreement.scopes, how=agreement.how, read=agreement.read)
         if enrolled.certificates and url.startswith("https:"):
             platform.use_credential(enrolled.credential)
             if not Certifying(CertificateFiles(home), platform).certify():
@@ -100,13 +100,13 @@ def run(arguments: Arguments) -> Output:
         encrypted=encrypted,
         page="" if link is None else link.url,
         fingerprint="" if link is None else link.fingerprint,
-        agreed=word.scopes,
-        read=word.read,
+        agreed=agreement.scopes,
+        read=agreement.read,
     )
     return Output(
         joined,
         [
-            *([] if word.how == "terminal" else word.read.splitlines()),
+            *([] if agreement.how == "terminal" else agreement.read.splitlines()),
             f"joined {url} as {name} ({enrolled.device})",
             f"settings: {home.config}",
             "next: coterie-agent ingest FILE, then coterie-agent run",
@@ -125,12 +125,12 @@ def _is_on_network(arguments: Arguments, home: Home, config: Config) -> bool:
 
 
 def settings(*, on_network: bool) -> str:
-    """What agent.toml begins with."""
+    """The initial content of agent.toml."""
     return TEMPLATE.replace("# on_network = false", "on_network = true") if on_network else TEMPLATE
 
 
 def _is_encrypted(url: str) -> bool:
-    """Whether nobody else can read the connection: TLS, or one that does not leave the machine."""
+    """Whether no one else can read the connection: TLS, or a loopback address."""
     split = urlsplit(url)
     host = split.hostname or ""
     try:
@@ -140,7 +140,7 @@ def _is_encrypted(url: str) -> bool:
 
 
 def _invited(url: str, token: str) -> tuple[str, str]:
-    """The platform's address and the token, both of which a link for phones holds."""
+    """The platform's address and the token; a link for phones contains both."""
     address, _, secret = url.partition("/phone/#join=")
     if not (token or secret):
         detail = "a token is missing: say `coterie-agent join URL TOKEN`, or give a link for phones as it is, in quotes"

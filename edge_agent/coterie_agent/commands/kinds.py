@@ -14,7 +14,7 @@ class OfferedKind(msgspec.Struct, frozen=True):
     """``SLOT.NAME``."""
     package: str
     refused: str = ""
-    """The code of why it is not loaded; blank: it is."""
+    """Code of the reason why it is not loaded; blank: it is loaded."""
     why: str = ""
 
 

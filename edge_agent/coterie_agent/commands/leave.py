@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> Output:
         lock = RunLock(home.lock)
         lock.acquire()
         try:
-            _tell(store, url, config.ca_file, home.certificate)
+            _notify_platform(store, url, config.ca_file, home.certificate)
         except AgentError as error:
             if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
                 raise
@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> Output:
     return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])
 
 
-def _tell(store: Store, url: str, ca_file: str | None, certificate: Path) -> None:
+def _notify_platform(store: Store, url: str, ca_file: str | None, certificate: Path) -> None:
     HttpLink(
         url,
         credential=store.identity.credential(),

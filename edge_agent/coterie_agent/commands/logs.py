@@ -1,4 +1,4 @@
-"""``coterie-agent logs``: who asks for this device's log, what was sent of it, and the owner's word."""
+"""``coterie-agent logs``: requests for this device's log, what was sent, and the owner's decision."""
 
 import time
 
@@ -22,9 +22,9 @@ def run(arguments: Arguments) -> Output:
     settings = load_config(Home(arguments.home).config).logs
     with reading_store(arguments.home) as store:
         store.identity.get()
-        said = arguments.allow or arguments.refuse
-        if said and not store.log_requests.say(said, "allowed" if arguments.allow else "refused"):
-            detail = f"no request {said!r} for this device's log is open; coterie-agent logs lists what there is"
+        request = arguments.allow or arguments.refuse
+        if request and not store.log_requests.decide(request, "allowed" if arguments.allow else "refused"):
+            detail = f"no request {request!r} for this device's log is open; coterie-agent logs lists what there is"
             raise AgentError("logs.not_asked", detail, exit_code=Exit.USAGE)
         view = logs_view(settings, store.log_requests)
     return Output(view, _lines(view))
@@ -35,11 +35,11 @@ def _lines(view: LogsView) -> list[str]:
     if view.asked is None:
         lines.append("nobody asks for it")
     else:
-        lines += _asked(view.asked, asks=view.send == "ask")
-    return [*lines, *(_ended(one) for one in view.ended)]
+        lines += _open_request_lines(view.asked, asks=view.send == "ask")
+    return [*lines, *(_ended_line(one) for one in view.ended)]
 
 
-def _asked(one: LogRequest, *, asks: bool) -> list[str]:
+def _open_request_lines(one: LogRequest, *, asks: bool) -> list[str]:
     why = f", for this: {one.why}" if one.why else ""
     lines = [f"an operator asks for the last {one.hours} hours{why}; the platform keeps them {one.keep_days} days"]
     if one.word != "none":
@@ -52,7 +52,7 @@ def _asked(one: LogRequest, *, asks: bool) -> list[str]:
     return lines
 
 
-def _ended(one: LogRequest) -> str:
+def _ended_line(one: LogRequest) -> str:
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.ended_at))
     sent = f", {one.lines} lines, {one.bytes} bytes" if one.outcome == "delivered" else ""
     return f"{at} {one.outcome}: the last {one.hours} hours{sent}"

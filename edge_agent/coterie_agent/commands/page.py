@@ -13,7 +13,7 @@ from coterie_agent.commands.reading import reading_store
 from coterie_agent.commands.until_stopped import stop_on_signal
 from coterie_agent.config import Config, load_config
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.forgetting import Forgetter, kept_receipt
+from coterie_agent.forgetting import Forgetter, load_receipt
 from coterie_agent.home import Home, is_running
 from coterie_agent.loopback import Address
 from coterie_agent.network_page.link import OFF_NETWORK, PageLink, offer_link
@@ -26,25 +26,24 @@ from coterie_wire.structs import from_json
 
 class OwnersPage(msgspec.Struct, frozen=True):
     url: str
-    """With the token, which lets whoever has it see and change all that the owner can; blank: this device serves none
-    to its own browsers."""
+    """With the token, which gives full access to the page; blank: this device serves no page to its own browsers."""
     on_network: str = ""
     """The link by which a phone opens it, once and within an hour; blank: it is not on the network."""
     fingerprint: str = ""
     """SHA-256 of the certificate that it shows there."""
     phones: int = 0
-    """Phones that are let in."""
+    """Number of phones signed in."""
     problem: str = ""
-    """Why it is not on the network, where its owner wants it there."""
+    """Why it is not on the network although the settings ask for it."""
 
 
 class SignedOut(msgspec.Struct, frozen=True):
     phones: int
-    """Those that were let in."""
+    """Number of phones that were signed in."""
 
 
 def run(arguments: Arguments) -> Output:
-    """Of a device that was forgotten nothing runs: the page is served until this process is stopped.
+    """Print the page's address; for a forgotten device, serve the receipt's page until this process is stopped.
 
     Raises AgentError ``agent.not_joined`` or ``agent.no_page``; ``local_api.port_taken`` or ``config.invalid``.
     """
@@ -52,7 +51,7 @@ def run(arguments: Arguments) -> Output:
     with reading_store(arguments.home) as store:
         if arguments.sign_out:
             return _sign_out(store)
-        if store.identity.find() is None and kept_receipt(home) is not None:
+        if store.identity.find() is None and load_receipt(home) is not None:
             _serve_receipt(home, store, as_json=arguments.json)
         store.identity.get()
         config = load_config(home.config)
@@ -79,16 +78,14 @@ def _with_link(home: Home, store: Store, url: str) -> Output:
     now = time.time()
     phones = store.phones.count(now=now)
     try:
-        standing = from_json(home.network_page.read_bytes(), PageStatus)
+        status = from_json(home.network_page.read_bytes(), PageStatus)
     except (OSError, *UNREADABLE):
-        standing = PageStatus(
-            detail="the agent has not opened it yet; if agent.toml was changed, start the agent again"
-        )
-    if not standing.authority:
-        problem = f"{standing.detail} [{standing.code}]" if standing.code else standing.detail
+        status = PageStatus(detail="the agent has not opened it yet; if agent.toml was changed, start the agent again")
+    if not status.authority:
+        problem = f"{status.detail} [{status.code}]" if status.code else status.detail
         page = OwnersPage(url, phones=phones, problem=problem)
         return Output(page, [*_url_lines(url), f"it is not on the network: {problem}"])
-    link = offer_link(store.phones, standing.authority, standing.fingerprint, now=now)
+    link = offer_link(store.phones, status.authority, status.fingerprint, now=now)
     page = OwnersPage(url, link.url, link.fingerprint, phones)
     return Output(page, [*_url_lines(url), *_link_lines(link, phones)])
 

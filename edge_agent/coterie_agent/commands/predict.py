@@ -18,7 +18,7 @@ from coterie_wire.predictions import Output as Numbers
 from coterie_wire.predictions import Prediction
 
 PATIENCE_S = 30.0
-"""For the platform: who reads the answer waits for it, and no program has a deadline."""
+"""Seconds for the platform's answer, which a person waits for."""
 
 
 class Predictions(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Predictions(msgspec.Struct, frozen=True):
 
 
 def run(arguments: Arguments) -> Output:
-    """The platform answers where the model on the device cannot, and both the plan and the owner let samples go there.
+    """Predict on the device, or by the platform where the device cannot and the plan and the owner allow it.
 
     Raises AgentError ``agent.no_model``, ``agent.not_joined``, ``ingest.*``, ``bundle.*`` or ``model.*``, WireError
     ``tensors.*``.
@@ -49,8 +49,8 @@ def run(arguments: Arguments) -> Output:
             answered = None if _is_of_the_file(error) else _on_platform(arguments, home, config, store)
             if answered is None:
                 raise
-            said = _output(answered)
-            return Output(said.json, [f"answered by the platform, since {error.detail}", *said.lines])
+            output = _output(answered)
+            return Output(output.json, [f"answered by the platform, since {error.detail}", *output.lines])
 
 
 def _on_device(arguments: Arguments, home: Home, config: Config, store: Store) -> Predictions:
@@ -60,7 +60,7 @@ def _on_device(arguments: Arguments, home: Home, config: Config, store: Store) -
 
 
 def _on_platform(arguments: Arguments, home: Home, config: Config, store: Store) -> Predictions | None:
-    """None: it is not to be asked, or has not answered, which is logged then."""
+    """The platform's predictions; None: it may not be asked, or has not answered, which is logged."""
     if not config.platform.send_samples:
         return None
     rows = list(read_rows(arguments.file, RowCheck(None, labelled=False)))

@@ -1,4 +1,4 @@
-"""Opens the store for commands that need no more of the agent than what it has stored."""
+"""Opens the store for commands that need only stored data of the agent."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

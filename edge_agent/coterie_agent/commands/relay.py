@@ -1,4 +1,4 @@
-"""``coterie-agent relay``: run, and be a supernode for the neighbours while it runs."""
+"""``coterie-agent relay``: run, and serve the neighbours as a supernode while it runs."""
 
 from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.run import run_agent

@@ -13,14 +13,14 @@ from coterie_agent.commands import Arguments, Output
 from coterie_agent.commands.until_stopped import log_to_stderr, stop_on_signal
 from coterie_agent.conditions.reader import conditions_reader
 from coterie_agent.config import Config, load_config
-from coterie_agent.device_log.keeping import forget_log, keep_log
+from coterie_agent.device_log.keeping import delete_log, keep_log
 from coterie_agent.errors import AgentError, Exit
-from coterie_agent.forgetting import Forgetter, kept_receipt
+from coterie_agent.forgetting import Forgetter, load_receipt
 from coterie_agent.home import Home, RunLock
 from coterie_agent.runner import Runner
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store, open_store
-from coterie_agent.versions.launching import Launcher, stopped_well
+from coterie_agent.versions.launching import Launcher, note_stopped
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def run(arguments: Arguments) -> Output:
 
 
 def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
-    """Run until stopped; `serve`: as a supernode, whatever agent.toml says of that.
+    """Run until stopped; `serve`: as a supernode, even if agent.toml does not say so.
 
     Ends the process itself: threads may be left behind in native code that waits for the network.
 
@@ -61,39 +61,39 @@ def run_agent(arguments: Arguments, *, serve: bool = False) -> NoReturn:
         )
         exit_code = _run(runner)
     if exit_code is Exit.OK and not arguments.on_trial:
-        _make_way(Launcher(home, sys.argv[1:]))
+        _hand_over(Launcher(home, sys.argv[1:]))
     logging.shutdown()
     sys.stderr.flush()
     os._exit(exit_code)
 
 
 def _keep_log(home: Home, config: Config) -> None:
-    """Beside what goes to standard error; of an owner who lets nobody have it there is none."""
+    """Write the log to a file, too, unless the owner never sends it: then delete the file."""
     if config.logs.send != "never":
         keep_log(home.log)
         return
     try:
-        forget_log(home.log)
+        delete_log(home.log)
     except OSError as error:
         log.warning("the log that was kept cannot be removed: %s", error)
 
 
-def _make_way(launcher: Launcher) -> None:
-    """Return unless another agent is to run in this one's place."""
+def _hand_over(launcher: Launcher) -> None:
+    """Restart as another release where one is to run; else return."""
     try:
-        if launcher.is_to_change():
+        if launcher.must_change():
             launcher.restart()
-        stopped_well(launcher.home)
+        note_stopped(launcher.home)
     except OSError as error:
         log.error("the other agent could not be started: %s", error)
 
 
 def _finish_forgetting(home: Home, config: Config, store: Store) -> None:
-    """The owner has asked for it, and the agent was killed, or the platform away, before it was done.
+    """Finish a request to be forgotten that was interrupted, or could not reach the platform.
 
     Raises AgentError ``agent.forgotten``, Unreachable or Refused.
     """
-    if kept_receipt(home) is None:
+    if load_receipt(home) is None:
         return
     forgetter = Forgetter(
         home=home,

@@ -1,4 +1,4 @@
-"""``coterie-agent serve``: answer programs on this device with the model that it holds, until stopped."""
+"""``coterie-agent serve``: serve predictions of the held model to programs on this device, until stopped."""
 
 import faulthandler
 import logging
@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> NoReturn:
         stopped = threading.Event()
         stop_on_signal(stopped.set)
         from coterie_agent.serving.server import PredictionServer  # only here: onnxruntime starts threads, which would
-        # take the signals if these were not blocked before
+        # receive signals unless these are blocked before
 
         server = PredictionServer(home, config, store, stopped)
         exit_code = Exit.OK

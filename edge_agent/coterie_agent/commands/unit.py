@@ -15,7 +15,7 @@ FINAL = (
     Exit.REVOKED,
     Exit.STORE_DAMAGED,
 )
-"""How the agent ends where starting it again would change nothing."""
+"""Exit codes after which a restart would not help."""
 UNIT = """\
 [Unit]
 Description=Coterie agent: learns from this device's own data when its owner's conditions hold
@@ -42,7 +42,7 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 def run(arguments: Arguments) -> Output:
-    """Names the Python that the owner has installed and this home, so that it needs no search path."""
+    """Print a unit with absolute paths of the owner's Python and this home, so that it needs no search path."""
     python = Versions(Home(arguments.home).versions).read_or_new().base.python
     words = (python, "-m", "coterie_agent", "--home", str(arguments.home), "run")
     text = UNIT.format(command=" ".join(map(_quoted, words)), final=" ".join(str(int(code)) for code in FINAL))
@@ -50,6 +50,6 @@ def run(arguments: Arguments) -> Output:
 
 
 def _quoted(word: str) -> str:
-    """As systemd reads it: no specifiers, no variables, one word."""
+    """Quoted for systemd as one word, without specifiers and variables."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if plain != word or any(letter.isspace() for letter in plain) else plain

@@ -1,4 +1,4 @@
-"""What the commands share that run until SIGTERM or Ctrl-C: their log, and their end."""
+"""Logging and signal handling of the commands that run until SIGTERM or Ctrl-C."""
 
 import logging
 import signal

@@ -1,4 +1,4 @@
-"""``coterie-agent updates``: which agents are installed here, how updates went, what the owner agrees to."""
+"""``coterie-agent updates``: installed releases, outcomes of updates, and the owner's agreement to releases."""
 
 from importlib.util import find_spec
 
@@ -9,7 +9,7 @@ from coterie_agent.commands import Arguments, Output
 from coterie_agent.config import load_config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
-from coterie_agent.updating.consent import OwnersWord, agree, owners_word
+from coterie_agent.updating.consent import ReleaseConsent, agree, release_consent
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.updating.support import NO_TUF, why_not
 from coterie_agent.versions.state import Ended, Versions
@@ -18,14 +18,14 @@ from coterie_wire.messages import MAX_ROOT_BYTES
 
 
 class Updates(msgspec.Struct, frozen=True):
-    """The agents of this device."""
+    """The releases of the agent on this device."""
 
     version: str
     former: str | None
-    """What the current one can be gone back from to; blank: the one that the owner has installed; None: nothing."""
+    """The release to which the current one can be returned; blank: the one that the owner has installed; None: none."""
     refuses: Reason | None
-    """Why no other is installed; None: one may be."""
-    word: OwnersWord
+    """Why no other release is installed; None: one may be."""
+    word: ReleaseConsent
     """What the owner has agreed to."""
     ended: tuple[Ended, ...]
 
@@ -41,8 +41,8 @@ def run(arguments: Arguments) -> Output:
             agree(home, arguments.allow)
     except OSError as error:
         raise AgentError("updates.not_pinned", f"{error.filename}: {error.strerror}", exit_code=Exit.USAGE) from error
-    standing = Versions(home.versions).read_or_new()
-    found = Updates(VERSION, standing.former, why_not(home, settings), owners_word(home), standing.ended)
+    state = Versions(home.versions).read_or_new()
+    found = Updates(VERSION, state.former, why_not(home, settings), release_consent(home), state.ended)
     return Output(found, _lines(found))
 
 

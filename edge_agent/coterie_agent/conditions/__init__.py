@@ -1,1 +1,1 @@
-"""What is true on this device now: one probe a module; a probe that cannot determine a condition returns "unknown"."""
+"""The device's current conditions: one probe a module; a probe that cannot determine one returns "unknown"."""

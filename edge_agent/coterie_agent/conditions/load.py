@@ -1,4 +1,4 @@
-"""Idle or in use, from the processor time that others take (psutil)."""
+"""Idle or in use, from the processor time of other processes (psutil)."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import psutil
 from coterie_wire.conditions import Answer
 
 BUSY_SHARE = 0.25
-"""Share of all cores that others may use on an idle device."""
+"""Share of all cores that other processes may use on an idle device."""
 _WINDOW_S = 5.0
 
 

@@ -1,4 +1,4 @@
-"""The hour in the device's local time, also when its time zone changes while the agent runs."""
+"""The hour in the device's local time, even if its time zone changes while the agent runs."""
 
 import os
 from datetime import UTC, datetime, tzinfo
@@ -12,7 +12,7 @@ class LocalHour:
     """Reads the system's time zone again when it has changed, which the C library does once in a process's life."""
 
     def __init__(self, zone_file: Path = SYSTEM_ZONE, *, fixed: str | None = None) -> None:
-        """`fixed` is a zone that is not the system's, as the variable ``TZ`` has it."""
+        """`fixed`: a zone other than the system's, as in the variable ``TZ``."""
         self._file = zone_file
         self._fixed = fixed if fixed is not None else os.environ.get("TZ")  # noqa: TID251 - the C library obeys it, too
         self._seen: tuple[int, int, int] | None = None
@@ -23,7 +23,7 @@ class LocalHour:
         return (at or datetime.now(UTC)).astimezone(self._current()).hour
 
     def _current(self) -> tzinfo | None:
-        """The zone; None: as the C library has it."""
+        """The zone; None: that of the C library."""
         if self._fixed:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Puts the answers of the probes that fit this system together."""
+"""Combines the probes that fit this system."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _TERMUX_TTL_S = 15.0
 
 
 class ReadConditions(Protocol):
-    """Reads the conditions; with `fresh` those of this moment, else perhaps those of some seconds ago."""
+    """Reads the conditions; with `fresh` the current ones, else they may be some seconds old."""
 
     def __call__(self, *, fresh: bool) -> Conditions: ...
 
@@ -63,7 +63,7 @@ def _termux_reader() -> ReadConditions:
 
 
 class Cached:
-    """Answers that are costly to get, got anew when they must be fresh or are older than `ttl_s` seconds."""
+    """Caches costly answers for `ttl_s` seconds, unless they must be fresh."""
 
     def __init__(self, read: Callable[[], Conditions], *, ttl_s: float, clock: Callable[[], float]) -> None:
         self._read, self._ttl_s, self._clock = read, ttl_s, clock

@@ -1,1 +1,1 @@
-"""The agent's log: kept on the device, and sent to an operator who asks for it where the owner allows it."""
+"""The agent's log: stored on the device, and sent to an operator on request where the owner allows it."""

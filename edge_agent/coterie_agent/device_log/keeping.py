@@ -1,4 +1,4 @@
-"""The log that the agent keeps on the device beside what it writes to standard error: bounded, the oldest lines go."""
+"""The log file on the device, in addition to standard error; bounded, the oldest lines are dropped."""
 
 import logging
 from collections import deque
@@ -14,22 +14,22 @@ from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 
 FILE_BYTES = 512 << 10
-"""The file is begun anew at this size; the one before is kept beside it."""
+"""Size at which the file is rotated; one former file is kept."""
 _FORMER = ".1"
 _PACKAGE = "coterie_agent."
 
 
 class FoundLines(NamedTuple):
-    """Lines of the log, as they are sent."""
+    """Lines of the log to send."""
 
     lines: tuple[LogLine, ...]
     """Oldest first."""
     left_out: int
-    """Older ones that the bounds of a delivery leave out."""
+    """Number of older lines left out by the bounds of a delivery."""
 
 
 class LogKeeper(RotatingFileHandler):
-    """Writes each line of a record as a `LogLine` in JSON. What the disk does not take is on standard error alone."""
+    """Writes each line of a record as a `LogLine` in JSON; a full disk is ignored, as standard error has the lines."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
@@ -43,22 +43,22 @@ class LogKeeper(RotatingFileHandler):
         return "\n".join(msgspec.json.encode(line).decode() for line in lines)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the standard library's
-        """Go on: nothing may fail because a log cannot be kept."""
+        """Ignore the error: nothing may fail because the log cannot be written."""
 
 
 def keep_log(path: Path) -> None:
-    """Keep what is logged from now on, of the level that goes to standard error."""
+    """Write log records to `path` from now on, at the level of standard error."""
     logging.getLogger().addHandler(LogKeeper(path))
 
 
-def forget_log(path: Path) -> None:
-    """Remove what was kept. Raises OSError."""
+def delete_log(path: Path) -> None:
+    """Delete the log files. Raises OSError."""
     for file in _files(path):
         file.unlink(missing_ok=True)
 
 
 def read_log(path: Path, *, since: float) -> Iterator[LogLine]:
-    """Lines from `since` on (Unix time), oldest first; what is damaged, or cannot be read, is passed over."""
+    """Lines from `since` on (Unix time), oldest first; damaged or unreadable ones are skipped."""
     for file in _files(path):
         try:
             rows = file.read_bytes().splitlines()
@@ -74,17 +74,17 @@ def read_log(path: Path, *, since: float) -> Iterator[LogLine]:
 
 
 def newest(lines: Iterator[LogLine]) -> FoundLines:
-    """As many of the last lines as a delivery may hold."""
-    kept: deque[tuple[LogLine, int]] = deque()
+    """The last lines, as many as a delivery may hold."""
+    newest_lines: deque[tuple[LogLine, int]] = deque()
     held_bytes = left_out = 0
     for line in lines:
         size_bytes = len(msgspec.json.encode(line)) + 1
-        kept.append((line, size_bytes))
+        newest_lines.append((line, size_bytes))
         held_bytes += size_bytes
-        while held_bytes > MAX_LOG_BYTES or len(kept) > MAX_LINES:
-            held_bytes -= kept.popleft()[1]
+        while held_bytes > MAX_LOG_BYTES or len(newest_lines) > MAX_LINES:
+            held_bytes -= newest_lines.popleft()[1]
             left_out += 1
-    return FoundLines(tuple(line for line, _ in kept), left_out)
+    return FoundLines(tuple(line for line, _ in newest_lines), left_out)
 
 
 def _files(path: Path) -> tuple[Path, Path]:

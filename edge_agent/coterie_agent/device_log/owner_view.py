@@ -1,4 +1,4 @@
-"""What the owner's page shows of requests for the log, and what the owner says there."""
+"""Requests for the log on the owner's page: what it shows, and the owner's decisions there."""
 
 from http import HTTPStatus
 from typing import Annotated, Literal
@@ -14,32 +14,32 @@ _SHOWN = 5
 
 
 class LogsView(msgspec.Struct, frozen=True):
-    """Who may have the log, who asks for it, and what was sent."""
+    """The owner's setting, the open request, and former requests."""
 
     send: Literal["never", "ask", "always"]
-    """As agent.toml says."""
+    """As set in agent.toml."""
     asked: LogRequest | None
-    """The request that is open; None: nobody asks."""
+    """The open request; None: there is none."""
     ended: tuple[LogRequest, ...]
-    """The latest others, newest first."""
+    """The latest ended requests, newest first."""
 
 
-class SayOnLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST /logs``: the owner's word on one request."""
+class LogDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /logs``: the owner's decision on one request."""
 
     request: Annotated[str, Meta(max_length=64)]
     say: Literal["allow", "refuse"]
 
 
 def logs_view(settings: LogSettings, store: LogRequestStore) -> LogsView:
-    """As things stand."""
+    """The current view."""
     requests = store.requests()
     asked = next((one for one in requests if one.outcome == "open"), None)
     return LogsView(settings.send, asked, tuple(one for one in requests if one.outcome != "open")[:_SHOWN])
 
 
-def hear_on_log(store: LogRequestStore, said: SayOnLog) -> None:
-    """Take the owner's word. Raises RequestError ``logs.not_asked``."""
-    if not store.say(said.request, "allowed" if said.say == "allow" else "refused"):
+def record_decision(store: LogRequestStore, decision: LogDecision) -> None:
+    """Record the owner's decision. Raises RequestError ``logs.not_asked``."""
+    if not store.decide(decision.request, "allowed" if decision.say == "allow" else "refused"):
         detail = "nobody asks for this log any more; load the page again"
         raise RequestError(HTTPStatus.CONFLICT, "logs.not_asked", detail)

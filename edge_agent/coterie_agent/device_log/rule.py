@@ -1,4 +1,4 @@
-"""What the owner's rule says to a request for the log, and the owner's word where the rule is to ask."""
+"""Decides on a request for the log by the owner's rule, and by the owner's decision where the rule is to ask."""
 
 from coterie_agent.config import LogSettings
 from coterie_agent.store.log_requests import LogWord
@@ -16,12 +16,12 @@ REFUSED = Reason("logs.refused", "its owner does not allow it")
 
 
 def sends_log(settings: LogSettings) -> SendsLog:
-    """As the platform is told."""
+    """The capability as reported to the platform."""
     return SendsLog(refuses=NEVER if settings.send == "never" else None)
 
 
 def word_on(settings: LogSettings, owners: LogWord) -> tuple[LogWord, Reason]:
-    """What holds for a request of which the owner has said `owners`, and why."""
+    """The effective decision on a request, given the owner's own decision `owners`, and the reason for it."""
     if settings.send == "never":
         return "refused", NEVER
     if owners == "none":

@@ -1,4 +1,4 @@
-"""The thread that answers requests for the log: nothing is sent that the owner's rule, or the owner, does not allow."""
+"""The thread that answers requests for the log: it is sent only where the owner's rule, or the owner, allows it."""
 
 import logging
 import time
@@ -25,14 +25,14 @@ from coterie_wire.messages import Done
 from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
-_LOOK_EVERY_S = 2.0
-"""The owner may say his word by a command, in another process."""
+_POLL_S = 2.0
+"""Seconds between checks for the owner's decision, which a command in another process may record."""
 _LONGEST_WAIT_S = 600.0
 
 
 @dataclass(kw_only=True)
 class LogThread:
-    """Its next action follows from the store and the situation, so it can be stopped at any moment."""
+    """The thread; its next action follows from the store and the situation, so it may be stopped at any moment."""
 
     home: Home
     settings: LogSettings
@@ -40,8 +40,8 @@ class LogThread:
     link: HttpLink
     situation: Situation
     unix_time: Callable[[], float] = time.time
-    _told: tuple[str, str] | None = None
-    """The request, and the code of what the platform was told about it last."""
+    _reported: tuple[str, str] | None = None
+    """The request, and the code of the reason last reported to the platform."""
     _retrying: Retrying = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class LogThread:
         """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             asked = now.directive.log if now.directive else None
-            if now.directive is not None and asked is None and self.store.log_requests.open_one() is not None:
+            if now.directive is not None and asked is None and self.store.log_requests.open_request() is not None:
                 self.store.log_requests.withdraw(now=self.unix_time())
             if asked is None or self.situation.is_offline():
                 self.situation.wait(now.edition, None)
@@ -59,20 +59,20 @@ class LogThread:
             try:
                 is_open = self._answer(asked)
                 self._retrying.succeed()
-                self.situation.wait(now.edition, _LOOK_EVERY_S if is_open else None)
+                self.situation.wait(now.edition, _POLL_S if is_open else None)
             except AgentError as error:
                 self._fail(asked, error)
 
     def _answer(self, asked: LogAsked) -> bool:
-        """Whether it waits for the owner. Raises AgentError."""
-        request = self.store.log_requests.hear(asked, now=self.unix_time())
+        """Answer the request; whether it waits for the owner. Raises AgentError."""
+        request = self.store.log_requests.receive(asked, now=self.unix_time())
         if request.outcome != "open":
-            return False  # the platform has yet to be asked again
+            return False  # the next directive will not name it any more
         word, reason = word_on(self.settings, request.word)
-        if self._told != (asked.request, reason.code):
+        if self._reported != (asked.request, reason.code):
             outcome = "asking" if word == "none" else word
             self.link.call(ReportLog(request=asked.request, outcome=outcome, reason=reason), Done)
-            self._told = (asked.request, reason.code)
+            self._reported = (asked.request, reason.code)
             log.info("an operator asks for this device's log: %s [%s]", reason.sentence, reason.code)
         if word == "allowed":
             self._deliver(asked)
@@ -97,13 +97,13 @@ class LogThread:
         log.info("sent %d lines of this device's log to the platform", len(found.lines))
 
     def _fail(self, asked: LogAsked, error: AgentError) -> None:
-        if not self._retrying.deals_with(error):
+        if not self._retrying.handles(error):
             log.info("the platform does not take this device's log: %s [%s]", error.detail, error.code)
             self.store.log_requests.end(asked.request, "withdrawn", now=self.unix_time())
 
 
 def _secrets(home: Home) -> list[str]:
-    """What the agent keeps secret, as it would stand in a line."""
+    """The agent's secrets, as they would appear in a line."""
     found = []
     for path in (home.credential, home.next_credential, home.former_credential):
         try:

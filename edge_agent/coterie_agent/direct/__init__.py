@@ -1,1 +1,1 @@
-"""Direct paths between two devices, through the address translators before them."""
+"""Direct paths between two devices, through the NATs in front of them."""

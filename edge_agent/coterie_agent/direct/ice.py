@@ -1,4 +1,4 @@
-"""One direct path: ICE (RFC 8445) finds a way for datagrams, and a `ReliableStream` goes over them."""
+"""One direct path: ICE (RFC 8445) finds a route for datagrams, which carry a `ReliableStream`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,25 +12,25 @@ from coterie_wire.paths import FRAME_HEAD_BYTES, MAX_CANDIDATES, Candidates, Fra
 
 GATHER_S = 5.0
 CONNECT_S = 8.0
-"""ICE has no better idea after that."""
+"""Seconds after which ICE will not find a route any more."""
 IDLE_S = 60.0
-"""Without a frame either way, then the path is closed."""
-Heard = Callable[[bytes], Awaitable[None]]
+"""Seconds without a frame in either direction after which the path is closed."""
+OnFrame = Callable[[bytes], Awaitable[None]]
 
 
 class IcePath:
-    """Belongs to the event loop that it is made in."""
+    """The path; it belongs to the event loop in which it is created."""
 
     def __init__(
-        self, *, name: str, own: str, calls: bool, stun: str | None, most_bytes: int, room: Room, heard: Heard
+        self, *, name: str, own: str, calls: bool, stun: str | None, most_bytes: int, room: Room, on_frame: OnFrame
     ) -> None:
-        """`name` is the path's, `own` this device's; `heard` is given each frame, of so many bytes at most.
+        """`name`: the path's, `own`: this device's; `on_frame` is called with each frame, of at most `most_bytes`.
 
-        What has come and is not heard to its end yet takes from `room`; where that has none left, the path ends.
+        Received bytes that are not handled yet are taken from `room`; where it has none left, the path ends.
         """
         from aioice import Connection
 
-        self._name, self._own, self._heard, self._room = name, own, heard, room
+        self._name, self._own, self._on_frame, self._room = name, own, on_frame, room
         self._held_bytes = 0
         self._connection = Connection(ice_controlling=calls, stun_server=None if stun is None else host_and_port(stun))
         self._stream, self._frames = ReliableStream(), Frames(most_bytes)
@@ -41,7 +41,7 @@ class IcePath:
         self.ended = asyncio.Event()
 
     async def gather(self) -> Candidates:
-        """Where this side may be reached. Raises Unreachable where it may not."""
+        """The addresses at which this side may be reached. Raises Unreachable where there are none."""
         try:
             async with asyncio.timeout(GATHER_S):
                 await self._connection.gather_candidates()
@@ -57,7 +57,7 @@ class IcePath:
         )
 
     async def connect(self, theirs: Candidates) -> None:
-        """Meet the other side. Raises Unreachable where the networks between do not let it."""
+        """Connect to the other side. Raises Unreachable where the networks in between do not allow it."""
         from aioice import Candidate
 
         try:
@@ -74,13 +74,13 @@ class IcePath:
         self._start(self._watch())
 
     async def send(self, content: bytes) -> None:
-        """A frame to the other side."""
+        """Send a frame to the other side."""
         self._used_at = self._loop.time()
         self._stream.write(framed(content))
         await self._pump()
 
     async def close(self) -> None:
-        """Tell the other side, too, if it can be told."""
+        """Close the path, and tell the other side if possible."""
         if not self.ended.is_set():
             self._stream.close()
             await self._pump()
@@ -96,25 +96,25 @@ class IcePath:
                 self._hold(len(content))
                 for frame in self._frames.take(content):
                     self._used_at = self._loop.time()
-                    self._start(self._hear(frame))
-        except (OSError, WireError, NoRoom):  # the other side is gone, or brings what or more than was agreed
+                    self._start(self._handle_frame(frame))
+        except (OSError, WireError, NoRoom):  # the other side is gone, or violates the protocol or its limits
             pass
         finally:
             self.ended.set()
 
-    async def _hear(self, frame: bytes) -> None:
+    async def _handle_frame(self, frame: bytes) -> None:
         try:
-            await self._heard(frame)
+            await self._on_frame(frame)
         finally:
             self._hold(-(FRAME_HEAD_BYTES + len(frame)))
 
     def _hold(self, size_bytes: int) -> None:
-        """Raises NoRoom."""
+        """Take `size_bytes` from the room; negative: give them back. Raises NoRoom."""
         self._room.take(size_bytes)
         self._held_bytes += size_bytes
 
     async def _watch(self) -> None:
-        """End what has failed, and what nobody uses."""
+        """End the path once it has failed or is idle."""
         while not self.ended.is_set():
             await asyncio.sleep(1.0)
             now = self._loop.time()

@@ -1,4 +1,4 @@
-"""Opens direct paths to other devices, and answers over those that they open. Safe to use from several threads."""
+"""Opens direct paths to other devices, and answers over paths that they open. Safe to use from several threads."""
 
 import asyncio
 import importlib.util
@@ -26,15 +26,15 @@ if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never 
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-ANSWERED_AT_ONCE = 32
-"""Paths that others have opened, and answers that are being made."""
+MAX_ANSWERING = 32
+"""Most paths opened by others, and most answers computed at the same time."""
 SIGNAL_BACK_S = 15.0
-"""For the other device to check in and to answer."""
+"""Seconds for the other device to check in and to send its signal."""
 ANSWER_S = 90.0
 REST_S = 120.0
-"""After a path did not come about; until then nothing is tried again with that device."""
+"""Seconds after a failed path in which nothing is tried again with that device."""
 _REMEMBERED = 256
-"""Names of paths."""
+"""Names of paths remembered."""
 
 
 def check_installed() -> None:
@@ -46,13 +46,13 @@ def check_installed() -> None:
 
 
 class _Running(NamedTuple):
-    """What serves the paths while there are any."""
+    """The event loop and threads that serve the paths."""
 
     loop: asyncio.AbstractEventLoop
     thread: threading.Thread
     replies: ThreadPoolExecutor
     room: Room
-    """Of all bodies that come."""
+    """Memory for all received bodies."""
 
 
 @dataclass
@@ -64,41 +64,41 @@ class _Call:
     answer: "asyncio.Future[bytes] | None" = None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def heard(self, frame: bytes) -> None:
+    async def on_frame(self, frame: bytes) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(frame)
 
 
 @dataclass(kw_only=True)
 class DirectPaths:
-    """All paths of one device; their event loop runs from the first of them on."""
+    """All direct paths of one device; their event loop is started with the first."""
 
     own: str
-    """This device's name at the platform."""
+    """This device's name on the platform."""
     secret: bytes
     send: Callable[[SendSignal], None]
-    """Have the platform pass a signal on. Raises AgentError."""
+    """Sends a signal through the platform. Raises AgentError."""
     handlers: Mapping[str, PeerHandler[Any]]
-    """Who answers, by the same paths as at the device's doors."""
+    """Handlers of requests, by the same URL paths as on the device's servers."""
     most_bytes: int = MAX_BODY_BYTES
-    """Of a body."""
+    """Largest body in bytes."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _running: "_Running | None" = None
-    """From the first path on."""
+    """None before the first path."""
     _calls: dict[str, _Call] = field(default_factory=dict)
-    """By device. Those below too are used in the loop alone."""
+    """By device. This and the following fields are used only in the event loop."""
     _expected: dict[str, _Call] = field(default_factory=dict)
-    """By the name of the path, those whose other side has sent no signal yet."""
-    _heard: dict[str, None] = field(default_factory=dict)
-    """Names of paths that this device or others have opened, the oldest first."""
+    """By name of the path, calls whose other side has sent no signal yet."""
+    _seen_paths: dict[str, None] = field(default_factory=dict)
+    """Names of paths that this device or others have opened, oldest first."""
     _answering: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
     _silent: dict[str, float] = field(default_factory=dict)
-    """Until when an address is not called whose device a path leads to; used by whoever asks."""
+    """By address, the time until which it is not tried, as a path reaches the device; used by callers' threads."""
     _resting: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """By device, until when it is not called, and why."""
+    """By device, the time until which it is not called, and the reason."""
 
     def ask(self, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
-        """The answer of a device's handler, of so many bytes at most. Raises Unreachable where none comes."""
+        """The answer of a device's handler, of at most `at_most_bytes`. Raises Unreachable where none comes."""
         answer = self._run(self._ask(way, handler, body))
         answered, content = _read(answer)
         if answered.refusal is not None:
@@ -108,7 +108,7 @@ class DirectPaths:
         return content
 
     def ask_nearest(self, address: str, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
-        """The same, at the device's door where that answers, else by a direct path. Raises Unreachable."""
+        """The same, at the device's address if it answers there, else by a direct path. Raises Unreachable."""
         why = ""
         if time.monotonic() >= self._silent.get(address, 0.0):
             try:
@@ -126,20 +126,20 @@ class DirectPaths:
         return answer
 
     def is_open(self, device: str) -> bool:
-        """Whether a path to the device is there, so that nothing need be signalled."""
+        """Whether a path to the device is open, so that no signal is needed."""
         call = self._calls.get(device)
         return call is not None and call.path is not None and not call.path.ended.is_set()
 
-    def hear(self, signals: Sequence[Signal]) -> None:
-        """What others have sent this device; the same signals may come again."""
+    def receive(self, signals: Sequence[Signal]) -> None:
+        """Handle signals that others have sent to this device; repeated signals are ignored."""
         if signals:
-            self._run(self._hear(signals))
+            self._run(self._receive_signals(signals))
 
     def attend(self, situation: Situation) -> None:
-        """Hear the signals of each directive until `situation` says to stop."""
+        """Receive the signals of each directive until the `stop` of `situation` is set."""
         while not (now := situation.now).stopping:
             if now.directive is not None:
-                self.hear(now.directive.signals)
+                self.receive(now.directive.signals)
             situation.wait(now.edition, None)
         self.close()
 
@@ -156,23 +156,23 @@ class DirectPaths:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with self._lock:
             if self._running is None:
-                logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of each candidate
+                logging.getLogger("aioice").setLevel(logging.WARNING)  # it logs each candidate
                 loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=_turn, args=[loop], name="direct-paths", daemon=True)
-                replies = ThreadPoolExecutor(ANSWERED_AT_ONCE, "direct-reply")
+                thread = threading.Thread(target=_run_loop, args=[loop], name="direct-paths", daemon=True)
+                replies = ThreadPoolExecutor(MAX_ANSWERING, "direct-reply")
                 self._running = _Running(loop, thread, replies, Room(BODIES_AT_ONCE * self.most_bytes))
                 thread.start()
             running = self._running
         return asyncio.run_coroutine_threadsafe(work, running.loop).result()
 
-    def _now_running(self) -> _Running:
-        """Raises Unreachable where all paths are being ended."""
+    def _require_running(self) -> _Running:
+        """The running loop. Raises Unreachable while all paths are being closed."""
         if self._running is None:
             raise Unreachable("this device ends its direct paths")
         return self._running
 
     async def _ask(self, way: DirectPeer, handler: str, body: bytes) -> bytes:
-        call = await self._called(way)
+        call = await self._open_call(way)
         assert call.path is not None
         async with call.turn:
             call.answer = asyncio.get_running_loop().create_future()
@@ -188,8 +188,8 @@ class DirectPaths:
         await self._drop(way.device)
         raise Unreachable(f"the direct path to device {way.device} has ended")
 
-    async def _called(self, way: DirectPeer) -> _Call:
-        """A path to the device that is open. Raises Unreachable."""
+    async def _open_call(self, way: DirectPeer) -> _Call:
+        """An open path to the device. Raises Unreachable."""
         call = self._calls.get(way.device)
         if call is not None and call.path is not None and call.path.ended.is_set():
             await self._drop(way.device)
@@ -211,9 +211,9 @@ class DirectPaths:
 
     async def _open(self, way: DirectPeer, call: _Call) -> "IcePath":
         name = secrets.token_hex(16)
-        path = self._path(name, way, call.heard, calls=True)
+        path = self._path(name, way, call.on_frame, calls=True)
         self._expected[name] = call
-        self._remember(name)  # the other side's signal comes again, which is no call of its own
+        self._remember(name)  # a repeated signal of the other side must not be taken for a call
         try:
             await self._signal(way, await path.gather())
             async with asyncio.timeout(SIGNAL_BACK_S):
@@ -230,7 +230,7 @@ class DirectPaths:
         log.info("a direct path to device %s is open", way.device)
         return path
 
-    async def _hear(self, signals: Sequence[Signal]) -> None:
+    async def _receive_signals(self, signals: Sequence[Signal]) -> None:
         for signal in signals:
             try:
                 content = unseal(signal.sealed, secret=self.secret, by=signal.way.key)
@@ -243,19 +243,19 @@ class DirectPaths:
             elif (call := self._expected.get(signal.path)) is not None:
                 if not call.signal.done():
                     call.signal.set_result(theirs)
-            elif signal.path not in self._heard and len(self._answering) < ANSWERED_AT_ONCE:
+            elif signal.path not in self._seen_paths and len(self._answering) < MAX_ANSWERING:
                 self._remember(signal.path)
                 self._answering[signal.path] = asyncio.create_task(self._answer(signal.way, theirs))
 
     async def _answer(self, way: DirectPeer, theirs: Candidates) -> None:
-        """Meet the device that calls, and answer it until the path ends."""
-        running = self._now_running()
+        """Connect to the calling device, and answer it until the path ends."""
+        running = self._require_running()
 
-        async def heard(frame: bytes) -> None:
+        async def on_frame(frame: bytes) -> None:
             # Not in the threads that signal: an answer may wait for a path that this device has to open.
             await path.send(await running.loop.run_in_executor(running.replies, self._reply, frame))
 
-        path = self._path(theirs.path, way, heard, calls=False)
+        path = self._path(theirs.path, way, on_frame, calls=False)
         try:
             await self._signal(way, await path.gather())
             await path.connect(theirs)
@@ -281,7 +281,7 @@ class DirectPaths:
             log.warning("what another device brings cannot be stored: %s", error)
             return with_body(Answered(Reason("relay.busy", "this device has no room now")))
 
-    def _path(self, name: str, way: DirectPeer, heard: Any, *, calls: bool) -> "IcePath":  # noqa: ANN401 - a Heard
+    def _path(self, name: str, way: DirectPeer, on_frame: Any, *, calls: bool) -> "IcePath":  # noqa: ANN401
         from coterie_agent.direct.ice import IcePath
 
         return IcePath(
@@ -290,8 +290,8 @@ class DirectPaths:
             calls=calls,
             stun=way.stun,
             most_bytes=self.most_bytes,
-            room=self._now_running().room,
-            heard=heard,
+            room=self._require_running().room,
+            on_frame=on_frame,
         )
 
     async def _signal(self, way: DirectPeer, own: Candidates) -> None:
@@ -304,9 +304,9 @@ class DirectPaths:
             await call.path.close()
 
     def _remember(self, name: str) -> None:
-        self._heard[name] = None
-        if len(self._heard) > _REMEMBERED:
-            del self._heard[next(iter(self._heard))]
+        self._seen_paths[name] = None
+        if len(self._seen_paths) > _REMEMBERED:
+            del self._seen_paths[next(iter(self._seen_paths))]
 
     def _rest(self, device: str, why: str) -> None:
         now = time.monotonic()
@@ -322,7 +322,7 @@ class DirectPaths:
             await self._drop(device)
 
 
-def _turn(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
         loop.run_until_complete(loop.shutdown_default_executor())

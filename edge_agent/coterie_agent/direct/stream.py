@@ -1,11 +1,11 @@
-"""A reliable, ordered stream of bytes each way over datagrams that get lost, doubled and overtaken.
+"""A reliable, ordered stream of bytes in each direction over datagrams that get lost, duplicated and reordered.
 
-Without clock or network: datagrams in, bytes out, datagrams to send, and the moment of the next one. What has arrived
-is told selectively (as RFC 2018), a segment is lost where three that were sent later have arrived (RFC 9002, §6.1.1)
-or a timer has run out (RFC 6298). The window grows as RFC 5681 says, and shrinks to what the line has been carrying
-in its shortest round trip (Westwood+, Grieco and Mascolo 2004); a few losses while round trips are as short as ever
-are those of a radio link, and do not shrink it. Whoever the other side is, it gets this side to hold `WINDOW_BYTES`
-of what is out of order at most.
+Without clock or network: datagrams in, bytes out, datagrams to send, and the time of the next one. Acknowledgements
+are selective (as RFC 2018); a segment counts as lost once three that were sent later have arrived (RFC 9002, §6.1.1)
+or a timer has expired (RFC 6298). The window grows as in RFC 5681, and shrinks to the line's recent rate times its
+shortest round trip (Westwood+, Grieco and Mascolo 2004); a few losses while round trips are as short as ever are
+attributed to a radio link, and do not shrink it. A malicious other side can make this side hold at most
+`WINDOW_BYTES` of out-of-order content.
 """
 
 import math
@@ -15,43 +15,43 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SEGMENT_BYTES = 1150
-"""Of content; with headers of this stream, UDP and IPv6 it fits the 1280 bytes that every path of IPv6 carries."""
+"""Content of a segment; with the headers of this stream, UDP and IPv6 it fits IPv6's minimum MTU of 1280 bytes."""
 WINDOW_BYTES = 1 << 20
-"""That may be on their way."""
+"""Most bytes in flight."""
 FAILS_AFTER_S = 15.0
-"""Without any acknowledgement while some is awaited."""
+"""Seconds without an acknowledgement while one is awaited."""
 _DATA, _ACK, _CLOSE = 0x44, 0x41, 0x43
 """Their first two bits are 01; those of STUN, which shares the socket, are 00 (RFC 7983)."""
 _DATA_HEAD, _ACK_HEAD, _RANGE = struct.Struct("!BQ"), struct.Struct("!BQ"), struct.Struct("!QI")
 _MOST_RANGES = 32
-"""Of an acknowledgement."""
+"""Ranges in one acknowledgement."""
 _FIRST_WINDOW = 10 * SEGMENT_BYTES
 """RFC 6928."""
 _LEAST_WINDOW = 2 * SEGMENT_BYTES
 _SHRINKS_TO = 0.5
-"""At most at once."""
+"""Smallest factor by which the window shrinks at one time."""
 _NOISE = 0.03
-"""Share of losses that a line may have of its own."""
+"""Share of losses attributed to the line itself."""
 _QUEUE = 1.25
-"""How many times the shortest a round trip is where a queue has grown."""
+"""A round trip longer than the shortest by this factor means a queue."""
 _RATE_WEIGHT = 0.25
-"""Of the newest measurement."""
+"""Weight of the newest measurement."""
 _OVERTAKEN = 3
-"""Segments that may overtake another before that counts as lost."""
+"""Later segments that must arrive before a segment counts as lost."""
 _FIRST_TIMEOUT_S, _LEAST_TIMEOUT_S, _MOST_TIMEOUT_S = 1.0, 0.2, 4.0
 _ACK_DELAY_S = 0.02
 _ACK_EVERY = 2
-"""Segments in order."""
+"""Segments in order before an acknowledgement is sent immediately."""
 
 
 @dataclass
 class _Segment:
-    """Content that was sent and is not acknowledged."""
+    """Content that was sent and is not acknowledged yet."""
 
     content: bytes
     sent_at: float
     number: int
-    """Of its latest transmission, which counts up over all segments."""
+    """Number of its latest transmission, counted over all segments."""
     was_repeated: bool = False
     is_lost: bool = False
 
@@ -62,27 +62,27 @@ class _Range(NamedTuple):
 
 
 class ReliableStream:
-    """One side. Times are seconds of any clock that does not go back."""
+    """One side of the stream. Times are seconds of any monotonic clock."""
 
     def __init__(self) -> None:
         self._outgoing = _Outgoing()
         self._incoming = _Incoming()
         self._closes = False
         self.is_closed = False
-        """The other side has closed it, or this side has and said so."""
+        """Whether the other side has closed it, or this side has and has sent so."""
 
     def write(self, content: bytes) -> None:
-        """Send it after all that was written before."""
+        """Append `content` to what is to be sent."""
         self._outgoing.waiting += content
 
     def read(self) -> bytes:
-        """What has arrived in order since it was read last."""
+        """The content that has arrived in order since the last read."""
         content = bytes(self._incoming.ready)
         self._incoming.ready.clear()
         return content
 
     def receive(self, datagram: bytes, *, now: float) -> None:
-        """A datagram of the other side; one that is none of this protocol is dropped."""
+        """Handle a datagram of the other side; one that is not of this protocol is dropped."""
         kind = datagram[0] if datagram else 0
         if kind == _DATA and len(datagram) > _DATA_HEAD.size:
             self._incoming.take(_DATA_HEAD.unpack_from(datagram)[1], datagram[_DATA_HEAD.size :], now=now)
@@ -92,11 +92,11 @@ class ReliableStream:
             self.is_closed = True
 
     def close(self) -> None:
-        """Tell the other side that nothing more is to come or wanted, as soon as it is asked what to send."""
+        """Close the stream: the next `to_send` tells the other side."""
         self._closes = True
 
     def to_send(self, *, now: float) -> Sequence[bytes]:
-        """Datagrams that are due."""
+        """Datagrams to send now."""
         if self.is_closed:
             return ()
         if self._closes:
@@ -108,13 +108,13 @@ class ReliableStream:
 
     @property
     def next_at(self) -> float | None:
-        """When `to_send` is to be asked at the latest, if nothing arrives and nothing is written before."""
+        """Latest time for the next call of `to_send`, if nothing arrives and nothing is written before."""
         moments = [at for at in (self._incoming.ack_at, self._outgoing.timeout_at) if at is not None]
         return min(moments, default=None)
 
     @property
     def unsent_bytes(self) -> int:
-        """Written, and not acknowledged yet."""
+        """Bytes written and not acknowledged yet."""
         return self._outgoing.end - self._outgoing.start + len(self._outgoing.waiting)
 
     def has_failed(self, *, now: float) -> bool:
@@ -127,9 +127,9 @@ class _Incoming:
         self.ready = bytearray()
         self.ack_at: float | None = None
         self._next = 0
-        """Where the content begins that is awaited."""
+        """Offset of the next content in order."""
         self._ahead: dict[int, bytes] = {}
-        """By where it begins, what came before its turn."""
+        """By offset, content that arrived out of order."""
         self._ahead_bytes = 0
         self._latest = 0
         self._unacknowledged = 0
@@ -137,7 +137,7 @@ class _Incoming:
     def take(self, start: int, content: bytes, *, now: float) -> None:
         self._unacknowledged += 1
         if start != self._next:
-            self._unacknowledged = _ACK_EVERY  # out of order, or again: the other side is to know at once
+            self._unacknowledged = _ACK_EVERY  # out of order or repeated: acknowledge immediately
             is_new = start > self._next and start not in self._ahead
             has_room = start + len(content) <= self._next + WINDOW_BYTES
             if is_new and has_room and self._ahead_bytes + len(content) <= WINDOW_BYTES:
@@ -164,7 +164,7 @@ class _Incoming:
         self._next += len(content)
 
     def _ranges(self) -> Sequence[_Range]:
-        """What is there ahead; of more than go into an acknowledgement those about the latest arrival."""
+        """Ranges of out-of-order content; of too many for one acknowledgement, those around the latest arrival."""
         if not self._ahead:
             return ()
         ranges: list[_Range] = []
@@ -182,32 +182,32 @@ class _Incoming:
 class _Outgoing:
     def __init__(self) -> None:
         self.waiting = bytearray()
-        """Not sent yet."""
+        """Content not sent yet."""
         self.start = self.end = 0
-        """Of what was sent and is not acknowledged in one piece from the beginning."""
+        """Offsets of the content that was sent and is not cumulatively acknowledged."""
         self.silent_since: float | None = None
-        """Since when an acknowledgement is awaited and none has come."""
+        """Time since which an acknowledgement is awaited; None: none is."""
         self._flying: dict[int, _Segment] = {}
-        """By where they begin, ascending."""
+        """Unacknowledged segments by offset, ascending."""
         self._window = float(_FIRST_WINDOW)
         self._threshold = float(WINDOW_BYTES)
         self._in_flight_bytes = 0
-        """Of those of them that do not count as lost."""
+        """Bytes of those segments that do not count as lost."""
         self._numbers = 0
         self._shrunk_at = -1
-        """The number that was sent last when the window shrank: losses of before say nothing new."""
+        """The latest transmission when the window last shrank; losses of earlier ones are ignored."""
         self._newest = -1
-        """The highest number of what has been acknowledged."""
+        """The highest acknowledged transmission number."""
         self._smoothed_s: float | None = None
         self._varies_s = 0.0
         self._shortest_s = math.inf
-        """Of all round trips."""
+        """The shortest round trip so far."""
         self._rate = 0.0
-        """Bytes a second that have been arriving, smoothed."""
+        """Bytes a second delivered, smoothed."""
         self._lost_share = 0.0
-        """Of what was sent, smoothed."""
+        """Share of sent bytes that were lost, smoothed."""
         self._counted_from, self._counted_bytes, self._counted_lost = 0.0, 0, 0
-        """Since when, and how many bytes arrived and were lost that these do not hold yet."""
+        """Start of the current measurement, and the bytes delivered and lost since."""
         self._backoff = 1
         self._timer_from = 0.0
 
@@ -225,7 +225,7 @@ class _Outgoing:
 
     def acknowledged(self, up_to: int, ranges: Sequence[_Range], *, now: float) -> None:
         if up_to > self.end:
-            return  # of what was never sent
+            return  # acknowledges what was never sent
         arrived = list(self._arrived(max(up_to, self.start), ranges))
         if not arrived:
             return
@@ -237,7 +237,7 @@ class _Outgoing:
                 self._in_flight_bytes -= len(segment.content)
             self._counted_bytes += len(segment.content)
             self._newest = max(self._newest, segment.number)
-            if not segment.was_repeated:  # Karn: of another it is not known which transmission has arrived
+            if not segment.was_repeated:  # Karn: otherwise it is not known which transmission has arrived
                 sample_s = now - segment.sent_at
             if was_full:
                 self._grow(len(segment.content))
@@ -312,17 +312,17 @@ class _Outgoing:
         self._backoff, self._timer_from = min(2 * self._backoff, 64), now
 
     def _carried(self) -> float:
-        """What is on its way of a window that fills the line and no queue; not below half of the present one."""
+        """The window that fills the line but no queue; not below half of the current one."""
         carried = self._rate * self._shortest_s if self._rate else 0.0
         return max(_LEAST_WINDOW, self._window * _SHRINKS_TO, min(self._window, carried))
 
     def _is_noise(self) -> bool:
-        """Whether what was lost was not lost in a queue that is full."""
+        """Whether the losses are not from a full queue."""
         has_queue = self._smoothed_s is None or self._smoothed_s > _QUEUE * self._shortest_s
         return not has_queue and self._lost_share < _NOISE
 
     def _measure_rate(self, now: float) -> None:
-        """Once in a round trip."""
+        """Update rate and loss, once per round trip."""
         passed_s = now - self._counted_from
         if self._smoothed_s is None or passed_s < self._smoothed_s or passed_s <= 0:
             return

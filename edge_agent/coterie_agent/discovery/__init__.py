@@ -1,1 +1,1 @@
-"""Finding other devices without the platform: on the local network, from signed records, and in a table among them."""
+"""Discovery of other devices without the platform: on the local network, and in a distributed table of records."""

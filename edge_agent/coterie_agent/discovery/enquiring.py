@@ -19,52 +19,52 @@ from coterie_wire.relaying import read_with_body, seal, unseal, with_body
 
 log = logging.getLogger(__name__)
 MAX_ANSWER_BYTES = 1 << 20
-"""Nine records, and a list of ten thousand excluded devices."""
+"""Room for nine records, and a list of ten thousand excluded devices."""
 WITHIN_S = 10.0
 RecordSent = Callable[[str, int], None]
 
 
 class CheckedReply(NamedTuple):
-    """What a device answered, checked."""
+    """A device's verified answer."""
 
     itself: Located | None
     near: tuple[Located, ...]
 
 
 class Enquirer:
-    """Asks in the name of one device. Safe to use from several threads."""
+    """Queries other devices for one device; safe to use from several threads."""
 
     def __init__(self, book: AddressBook, record_sent: RecordSent) -> None:
         self._book, self._record_sent = book, record_sent
 
     def ask_first(self, named: Named, target: int) -> tuple[CheckedReply, str]:
-        """As `ask`, of whichever address answers first for the device that was named, and which that is.
+        """As `ask`, at the first address of the device that answers; the reply, and that address.
 
-        Where another device answers there, the others are tried: every host may have an address of another's.
+        Where another device answers there, the other addresses are tried, as networks may reuse addresses.
         """
         left: list[str] | None = None
         while True:
             try:
                 left = in_order(named.addresses) if left is None else left
-                way, address = connect_first(left, within_s=CONNECT_S)
+                connection, address = connect_first(left, within_s=CONNECT_S)
             except OSError as error:
                 places = " or ".join(left or named.addresses)
                 raise Unreachable(f"the device at {places} does not answer: {error}") from error
             left.remove(address)
             try:
-                return self.ask(named.key, address, target, found=named.found, way=way), address
+                return self.ask(named.key, address, target, found=named.found, connection=connection), address
             except Unreachable as error:
                 if not left:
                     raise
                 log.debug("%s", error.detail)
 
     def ask(
-        self, key: bytes, address: str, target: int, *, found: Found = "table", way: socket.socket | None = None
+        self, key: bytes, address: str, target: int, *, found: Found = "table", connection: socket.socket | None = None
     ) -> CheckedReply:
-        """Who is near `target`, by the device with this key; its own record is kept as `found` says.
+        """The devices near `target`, from the device with this key; its own record is stored with source `found`.
 
-        `way` is a connection to `address`; None: one is made. Raises Unreachable where no answer comes that is its own,
-        or this device has no ticket to show.
+        `connection`: an open one to `address`; None: one is opened. Raises Unreachable where no answer made by the
+        device arrives, or this device has no ticket.
         """
         ticket, secret = self._book.ticket(), self._book.secret
         if ticket is None:
@@ -79,10 +79,12 @@ class Enquirer:
         )
         try:
             body = with_body(ticket, seal(with_body(enquiry), secret=secret, to=key))
-        except CryptoError as error:  # anybody can announce 32 bytes on a local network
+        except CryptoError as error:  # any 32 bytes may be announced on a local network
             raise Unreachable(f"what answers at {address} is known by a key that is none") from error
         self._record_sent("address record" if enquiry.record else "question for an address", len(body))
-        reply = ask_neighbour(address, RECORDS_PATH, body, at_most_bytes=MAX_ANSWER_BYTES, within_s=WITHIN_S, way=way)
+        reply = ask_neighbour(
+            address, RECORDS_PATH, body, at_most_bytes=MAX_ANSWER_BYTES, within_s=WITHIN_S, sock=connection
+        )
         try:
             known, _ = read_with_body(unseal(reply, secret=secret, by=key), KnownRecords)
         except WireError as error:
@@ -90,21 +92,21 @@ class Enquirer:
         if known.number != number:
             raise Unreachable(f"what answers at {address} repeats an older answer")
         if known.excluded is not None:
-            self._hear_excluded(known)
-        itself = None if known.own is None else self._taken(known.own, found)
+            self._receive_exclusions(known)
+        itself = None if known.own is None else self._take(known.own, found)
         if itself is not None and itself.key == key:
-            self._book.heard_from(itself)
-        return CheckedReply(itself, tuple(filter(None, (self._taken(signed, "table") for signed in known.near))))
+            self._book.mark_alive(itself)
+        return CheckedReply(itself, tuple(filter(None, (self._take(signed, "table") for signed in known.near))))
 
-    def _hear_excluded(self, known: KnownRecords) -> None:
+    def _receive_exclusions(self, known: KnownRecords) -> None:
         assert known.excluded is not None
         try:
-            self._book.exclusions.hear(known.excluded)
-            self._book.forget_expired()
+            self._book.exclusions.receive(known.excluded)
+            self._book.delete_expired()
         except WireError as error:
             log.info("a list of excluded devices is not used: %s [%s]", error.detail, error.code)
 
-    def _taken(self, signed: SignedRecord, found: Found) -> Located | None:
+    def _take(self, signed: SignedRecord, found: Found) -> Located | None:
         try:
             return self._book.take(signed, found)
         except WireError as error:

@@ -1,4 +1,4 @@
-"""What a device answers others that look for somebody: the records nearest to a place."""
+"""Answers queries of other devices with the records nearest to a place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ MAX_ENQUIRY_BYTES = 8 << 10
 
 @dataclass(frozen=True)
 class DiscoveryHandler:
-    """Answers who has a ticket. Safe to use from several threads."""
+    """Answers callers that have a ticket; safe to use from several threads."""
 
     book: AddressBook
     record_sent: Callable[[str, int], None]
 
     def admit(self, line: bytes) -> PeerTicket:
-        """Whose ticket it is. Raises WireError ``relay.malformed``, ``bundle.*`` or ``discovery.*``."""
+        """The caller's ticket. Raises WireError ``relay.malformed``, ``bundle.*`` or ``discovery.*``."""
         signed, _ = read_with_body(line, SignedManifest)
         return self.book.admit(signed)
 
     def receive(self, caller: PeerTicket, sealed: bytes) -> bytes:
-        """The sealed answer. A call that was recorded and comes again tells its sender nothing that it can read.
+        """The sealed answer. Who replays a recorded call receives nothing that it can decrypt.
 
         Raises WireError ``relay.*``, or ``discovery.not_own`` where the record is not the caller's.
         """
@@ -50,12 +50,12 @@ class DiscoveryHandler:
         return sealed
 
     def _keep(self, caller: PeerTicket, record: SignedRecord) -> bool:
-        """Only its own, so that nobody fills others' stores with records of many; False: a later one of it is known."""
+        """Store the caller's record, and no other's, so that no caller fills the store; False: a later one is known."""
         located = self.book.check(record)
         if located.device != caller.device:
             raise WireError("discovery.not_own", f"device {caller.device} brings the record of {located.device}")
-        known = next((one for one in self.book.known() if one.device == located.device), None)
+        known = next((one for one in self.book.records() if one.device == located.device), None)
         if known is None or known.written_at < located.written_at:
             self.book.take(record, "table")
-        self.book.heard_from(located)
+        self.book.mark_alive(located)
         return known is None or known.written_at <= located.written_at

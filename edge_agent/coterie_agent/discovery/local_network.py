@@ -1,8 +1,8 @@
-"""DNS service discovery over multicast (RFC 6762, RFC 6763): says that a device is here, and hears of others.
+"""DNS service discovery over multicast (RFC 6762, RFC 6763): announces this device, and finds others.
 
 An announcement holds a public key, a port and the addresses of this machine, and no name of the device, its owner or
-its host. Whoever is on the network hears it, and can recognise the key. Nothing that is heard is believed: a device is
-asked for its record.
+its host. Every machine on the network receives it, and can recognise the key. Announcements are not trusted: the
+device is asked for its signed record.
 """
 
 import base64
@@ -31,42 +31,42 @@ _KEY = b"k"
 _ASK_MS = 3000
 _KEY_BYTES = 32
 _MOST_ADDRESSES = 16
-"""Of one device that are tried."""
+"""Addresses of one device that are tried."""
 
 
-def addresses_here() -> Sequence[str]:
-    """Those of this machine in its networks, of both families; of one link with the name of its interface."""
+def own_addresses() -> Sequence[str]:
+    """The addresses of this machine in its networks, IPv4 and IPv6; link-local ones with the interface's name."""
     families = (socket.AF_INET, socket.AF_INET6)
     found = {one.address for all_ in psutil.net_if_addrs().values() for one in all_ if one.family in families}
     return sorted(one for one in found if not ip_address(one.partition("%")[0]).is_loopback)
 
 
 def on_links(host: str) -> Sequence[str]:
-    """`host` as one can connect to it: an IPv6 address of one link that does not say which (RFC 4007) may be of any."""
+    """`host` as connectable addresses: a link-local IPv6 address without a zone (RFC 4007) is tried on every link."""
     address = ip_address(host.partition("%")[0])
     if address.version == 4 or not address.is_link_local or "%" in host:
         return (host,)
-    links = {one.partition("%")[2] for one in addresses_here() if "%" in one}
+    links = {one.partition("%")[2] for one in own_addresses() if "%" in one}
     return [f"{host}%{link}" for link in sorted(links)]
 
 
 @dataclass
 class LocalNetwork:
-    """What this device hears on the network, and, where it is announced, says there."""
+    """Finds devices on the local network, and announces this one where the owner allows it."""
 
     book: AddressBook
     announced: Callable[[], str | None]
-    """``HOST:PORT`` of a door now; None: the device only listens."""
+    """Current ``HOST:PORT`` to announce; None: the device only listens."""
     record_sent: Callable[[str, int], None]
-    """Told of an announcement when it begins; how often others ask for it nobody counts."""
+    """Called when an announcement begins; repeated answers to others' queries are not counted."""
     interfaces: tuple[str, ...] = ()
-    """Addresses of this machine; empty: all networks that it is in, by IPv4 and by IPv6."""
+    """Addresses of this machine to use; empty: all its networks, by IPv4 and IPv6."""
     _zeroconf: "Zeroconf | None" = field(default=None, init=False)
     _seen: tuple[str | None, Sequence[str]] = field(default=(None, ()), init=False)
-    """The door and the addresses of this machine when it began."""
+    """The announced address and the addresses of this machine when it was started."""
 
     def start(self) -> None:
-        """Raises AgentError ``discovery.no_zeroconf`` or ``discovery.no_multicast``."""
+        """Start to announce and listen. Raises AgentError ``discovery.no_zeroconf`` or ``discovery.no_multicast``."""
         try:
             from zeroconf import InterfaceChoice, IPVersion, ServiceBrowser, Zeroconf
         except ImportError as error:
@@ -74,14 +74,14 @@ class LocalNetwork:
             message = f"{detail}, or take local_network = false in agent.toml, [discovery]"
             raise AgentError("discovery.no_zeroconf", message, exit_code=Exit.BAD_CONFIG) from error
         announced = self.announced()
-        self._seen = (announced, addresses_here())
+        self._seen = (announced, own_addresses())
         families = IPVersion.All if socket.has_dualstack_ipv6() else IPVersion.V4Only
         try:
             if self.interfaces:
                 self._zeroconf = Zeroconf(interfaces=list(self.interfaces))
             else:
                 self._zeroconf = Zeroconf(interfaces=InterfaceChoice.All, ip_version=families)
-        except (OSError, RuntimeError) as error:  # the latter of a machine without any network
+        except (OSError, RuntimeError) as error:  # the latter on a machine without any network
             detail = f"no multicast on this device's networks: {error}; take local_network = false in agent.toml"
             raise AgentError("discovery.no_multicast", detail, exit_code=Exit.BAD_CONFIG) from error
         if announced is not None:
@@ -93,14 +93,14 @@ class LocalNetwork:
         ServiceBrowser(self._zeroconf, SERVICE, handlers=[self._changed])
 
     def close(self) -> None:
-        """Say that the device is here no more."""
+        """Stop, and withdraw the announcement."""
         if self._zeroconf is not None:
             self._zeroconf.close()
             self._zeroconf = None
 
-    def look_around(self) -> None:
-        """Begin anew where the device has other addresses than before, perhaps in another network."""
-        if (self.announced(), addresses_here()) == self._seen:
+    def rescan(self) -> None:
+        """Restart if the device's addresses have changed, perhaps in another network."""
+        if (self.announced(), own_addresses()) == self._seen:
             return
         self.close()
         try:
@@ -108,8 +108,8 @@ class LocalNetwork:
         except AgentError as error:  # there may be a network again later
             log.warning("%s [%s]", error.detail, error.code)
 
-    def hear(self, service: "ServiceInfo") -> None:
-        """Somebody announces a device: it is to be asked."""
+    def _note_announced(self, service: "ServiceInfo") -> None:
+        """Note a device announced on the local network, to be asked for its record."""
         try:
             key = base64.b64decode(service.properties.get(_KEY) or b"", validate=True)
         except binascii.Error:
@@ -124,22 +124,22 @@ class LocalNetwork:
 
         host, port = host_and_port(announced)
         found = {str(there[0]).partition("%")[0] for *_, there in socket.getaddrinfo(host, port)}
-        here = {one.partition("%")[0] for one in addresses_here()}
+        own = {one.partition("%")[0] for one in own_addresses()}
         key = public_key(self.book.secret)
-        name = hashlib.sha256(key).hexdigest()[:16]  # names of hosts often tell whose they are
+        name = hashlib.sha256(key).hexdigest()[:16]  # host names often reveal the owner
         return ServiceInfo(
             SERVICE,
             f"{name}.{SERVICE}",
             port=port,
-            # A door is open at all addresses; where its owner names another one, that is meant.
-            parsed_addresses=sorted(found | here if found & here else found),
+            # The service listens at all addresses, unless the owner's settings name another one.
+            parsed_addresses=sorted(found | own if found & own else found),
             properties={"v": "1", _KEY.decode(): base64.b64encode(key).decode()},
             server=f"{name}.local.",
         )
 
     def _changed(self, zeroconf: "Zeroconf", service_type: str, name: str, state_change: "ServiceStateChange") -> None:
-        """What goes is passed over: its record ends by itself, or others say where the device is now."""
+        """Handle announcements; removals are ignored, as records expire or are replaced by newer ones."""
         if state_change.name != "Removed":
             service = zeroconf.get_service_info(service_type, name, _ASK_MS)
             if service is not None:
-                self.hear(service)
+                self._note_announced(service)

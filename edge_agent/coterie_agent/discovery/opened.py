@@ -1,4 +1,4 @@
-"""All of an agent's discovery, as its owner's settings have it."""
+"""Creates the agent's discovery from the owner's settings."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from coterie_agent.config import DiscoverySettings
-from coterie_agent.discovery.book import AddressBook, Door
+from coterie_agent.discovery.book import AddressBook, PeerService
 from coterie_agent.discovery.enquiring import Enquirer
 from coterie_agent.discovery.handler import DiscoveryHandler
 from coterie_agent.discovery.local_network import LocalNetwork
@@ -19,7 +19,7 @@ from coterie_agent.store.neighbours import NeighbourStore
 
 @dataclass(frozen=True)
 class Discovery:
-    """What discovery needs of the agent."""
+    """The parts of discovery."""
 
     book: AddressBook
     handler: DiscoveryHandler
@@ -28,15 +28,15 @@ class Discovery:
 
 
 class CurrentAddresses:
-    """The device's doors; without a network those that it had last."""
+    """The device's current addresses by service; without a network, the last known ones."""
 
-    def __init__(self, look: Callable[[], Mapping[Door, str]]) -> None:
-        """Raises what `look` raises: AgentError ``relay.no_address`` where there is no network."""
-        self._look, self._last = look, look()
+    def __init__(self, read: Callable[[], Mapping[PeerService, str]]) -> None:
+        """`read` reads the addresses. Raises what it raises: AgentError ``relay.no_address`` without a network."""
+        self._read, self._last = read, read()
 
-    def __call__(self) -> Mapping[Door, str]:
+    def __call__(self) -> Mapping[PeerService, str]:
         with suppress(AgentError):
-            self._last = self._look()
+            self._last = self._read()
         return self._last
 
 
@@ -47,12 +47,12 @@ def open_discovery(
     store: NeighbourStore,
     exclusions: Exclusions,
     secret: bytes,
-    addresses: Callable[[], Mapping[Door, str]],
+    addresses: Callable[[], Mapping[PeerService, str]],
     link: RecordLink,
     situation: Situation,
     record_sent: Callable[[str, int], None],
 ) -> Discovery | None:
-    """None: the owner wants none. `addresses`: of the device's doors, now. Raises AgentError ``discovery.no_door``."""
+    """The discovery; None: off. `addresses`: the device's current ones. Raises AgentError ``discovery.no_door``."""
     if settings.mode == "off":
         return None
     if settings.mode == "announce" and not addresses():
@@ -72,5 +72,5 @@ def open_discovery(
     network = None
     if settings.local_network:
         network = LocalNetwork(book, lambda: next(iter(shown().values()), None), record_sent)
-        seeking.look_around = network.look_around
+        seeking.rescan = network.rescan
     return Discovery(book, DiscoveryHandler(book, record_sent), seeking, network)

@@ -1,8 +1,8 @@
-"""The routing table of Kademlia (Maymounkov and Mazières 2002, §2.2 and §2.4), without clock or network.
+"""Kademlia's routing table (Maymounkov and Mazières 2002, §2.2 and §2.4), without clock or network.
 
 A contact is in the bucket of the highest bit in which its place differs from the own one. A bucket holds the `NEAR`
-contacts that have been there longest, since who has been there long stays; newer ones wait beside it, and take the
-place of one that does not answer.
+oldest contacts, since long-lived contacts tend to stay; newer ones wait in a replacement cache, and replace one that
+does not answer.
 """
 
 import heapq
@@ -14,7 +14,7 @@ from coterie_wire.discovery import ID_BYTES, NEAR
 
 BITS = 8 * ID_BYTES
 MISSES = 2
-"""Calls in a row that a contact may leave unanswered before another takes its place."""
+"""Consecutive unanswered calls after which a contact is replaced."""
 
 
 class Contact(Protocol):
@@ -31,13 +31,13 @@ C = TypeVar("C", bound=Contact)
 class _Bucket(Generic[C]):
     def __init__(self) -> None:
         self.contacts: dict[int, C] = {}
-        """By place; the one that has answered longest ago first."""
+        """By place, the least recently seen first."""
         self.waiting: dict[int, C] = {}
         self.missed: dict[int, int] = {}
 
 
 class RoutingTable(Generic[C]):
-    """Which devices one device knows: the more, the nearer to its own place."""
+    """The contacts of one device: the more, the nearer to its own place."""
 
     def __init__(self, own: int) -> None:
         self.own = own
@@ -50,8 +50,8 @@ class RoutingTable(Generic[C]):
         for bucket in self._buckets.values():
             yield from bucket.contacts.values()
 
-    def heard_of(self, contact: C) -> None:
-        """Another device knows it: it gets a place where there is room, and else waits for one."""
+    def add(self, contact: C) -> None:
+        """Add a contact to its bucket if there is room, else to the replacement cache."""
         if contact.place == self.own:
             return
         bucket = self._bucket(contact.place)
@@ -66,9 +66,9 @@ class RoutingTable(Generic[C]):
             if len(bucket.waiting) > NEAR:
                 del bucket.waiting[next(iter(bucket.waiting))]
 
-    def heard_from(self, contact: C) -> None:
-        """It has called, or answered."""
-        self.heard_of(contact)
+    def mark_alive(self, contact: C) -> None:
+        """Note that the contact has called or answered."""
+        self.add(contact)
         bucket = self._buckets.get(self._index(contact.place))
         if bucket is not None and contact.place in bucket.contacts:
             bucket.missed.pop(contact.place, None)
@@ -76,7 +76,7 @@ class RoutingTable(Generic[C]):
             bucket.contacts[contact.place] = contact
 
     def missed(self, place: int) -> None:
-        """It did not answer: after `MISSES` in a row the newest that waits has its place."""
+        """Note an unanswered call; after `MISSES` in a row the newest waiting contact replaces it."""
         bucket = self._buckets.get(self._index(place))
         if bucket is None or place not in bucket.contacts:
             return
@@ -85,7 +85,7 @@ class RoutingTable(Generic[C]):
             self.drop(place)
 
     def drop(self, place: int) -> None:
-        """It is not to be asked any more."""
+        """Remove a contact, which the newest waiting one replaces."""
         bucket = self._buckets.get(self._index(place))
         if bucket is None:
             return
@@ -96,12 +96,12 @@ class RoutingTable(Generic[C]):
             bucket.contacts[newest] = bucket.waiting.pop(newest)
 
     def nearest(self, target: int, count: int = NEAR) -> Sequence[C]:
-        """At most `count` contacts, the nearest to `target` first; those that have just missed a call last."""
+        """At most `count` contacts, nearest to `target` first; those that missed their last call come last."""
         doubtful = {place for bucket in self._buckets.values() for place in bucket.missed}
         return heapq.nsmallest(count, self, key=lambda contact: (contact.place in doubtful, contact.place ^ target))
 
     def to_refresh(self, rng: random.Random) -> Sequence[int]:
-        """A random place of each bucket from that of the nearest contact up, to look for: so that none runs dry."""
+        """A random place to look up in each bucket from that of the nearest contact up, so that all stay filled."""
         known = [index for index, bucket in self._buckets.items() if bucket.contacts]
         spans = range(min(known), BITS) if known else ()
         return [self.own ^ (1 << index) ^ rng.getrandbits(index) for index in spans]

@@ -12,7 +12,7 @@ A = TypeVar("A", MeetingReply, PassedOn)
 
 
 def own_answer(reply: bytes, struct: type[A], peer: Peer, number: bytes, *, secret: bytes) -> tuple[A, bytes]:
-    """What `peer` answered to question `number`, and the body. Raises Unreachable where it is not the peer's own."""
+    """The answer of `peer` to question `number`, and its body. Raises Unreachable where the peer did not make it."""
     try:
         answer, body = read_with_body(unseal(reply, secret=secret, by=peer.key), struct)
     except WireError as error:

@@ -1,4 +1,4 @@
-"""One meeting of real devices: who is there, the shares, the averages; whoever does not answer in time is left out."""
+"""One gossip meeting: find the members, exchange shares, collect averages; late members are left out."""
 
 import logging
 import threading
@@ -16,19 +16,19 @@ from coterie_wire.errors import WireError
 from coterie_wire.relaying import Peer
 
 log = logging.getLogger(__name__)
-_PATIENCE_S = 3.0
-"""Longer than its own time is up a device waits for the list of the one who leads, whose time may have begun later."""
+_GRACE_S = 3.0
+"""Seconds that a device waits beyond its own limit for the leader's list, as the leader may have started later."""
 _PAUSE_S = (0.05, 1.0)
-"""Between two calls of the same peer: the first, and the longest."""
+"""Seconds between two calls of the same peer: the first pause, and the longest."""
 
 
 class MeetingOutcome(NamedTuple):
-    """How a meeting went."""
+    """The outcome of a meeting."""
 
     met: int
-    """Devices whose shares went into the own average, the device itself among them."""
+    """Number of devices whose shares are in the own average, the device itself included."""
     ahead: int
-    """The furthest meeting that a peer of the group is at."""
+    """The latest meeting that a peer of the group is at."""
 
 
 @dataclass(kw_only=True)
@@ -47,12 +47,12 @@ class MeetingAttendance:
     clock: Callable[[], float] = time.monotonic
     _ahead: dict[str, int] = field(default_factory=dict)
     _greeting: dict[str, threading.Thread] = field(default_factory=dict)
-    """By member."""
+    """By member, the thread that greets it."""
 
     def run(self) -> MeetingOutcome | None:
-        """None if it was stopped before the list was fixed; then nothing has changed."""
+        """Take part in the meeting; None, and nothing has changed, if it was stopped before the list was fixed."""
         self.handler.open(self.number, self.meeting)
-        self._find_out()
+        self._gather_members()
         if not self.meeting.members:
             if self.stop():
                 return None
@@ -62,13 +62,13 @@ class MeetingAttendance:
         with self.handler.lock:
             self.meeting.average(anyway=True)
             met = len(self.meeting.members) - len(self.meeting.missing_shares)
-        self._learn_averages()
+        self._collect_averages()
         return MeetingOutcome(met, max(self._ahead.values(), default=self.number))
 
-    def _find_out(self) -> None:
-        """Greet the group until all are there, or time is up, and the list is fixed."""
+    def _gather_members(self) -> None:
+        """Greet the group until all members are present, or time is up, and the list is fixed."""
         until = self.clock() + self.wait_s
-        for _ in self._rounds(until + _PATIENCE_S):
+        for _ in self._rounds(until + _GRACE_S):
             is_late = self.clock() >= until
             if not is_late:
                 self._greet_missing()
@@ -82,11 +82,11 @@ class MeetingAttendance:
                 return
 
     def _missing(self) -> Sequence[str]:
-        """Those who may still come."""
+        """Absent members that may still come."""
         return [member for member in self.meeting.absent if self._ahead.get(member, 0) <= self.number]
 
     def _greet_missing(self) -> None:
-        """Each in a thread of its own: until a way to one is found, the others need not wait."""
+        """Greet each missing member in its own thread, so that a slow connection to one does not delay the others."""
         for member in self._missing():
             thread = self._greeting.get(member)
             if thread is None or not thread.is_alive():
@@ -110,7 +110,7 @@ class MeetingAttendance:
                 self.meeting.adopt((self.meeting.own,))  # the others did not see this device in time
 
     def _send_shares(self) -> None:
-        """Send each its share, and wait until every share of the own part has come, or time is up."""
+        """Send each member its share, and wait until all shares of the own part have arrived, or time is up."""
         with self.handler.lock:
             to_send = {member: self.meeting.share_for(member) for member in self.meeting.others}
         for _ in self._rounds(self.clock() + self.wait_s):
@@ -124,9 +124,9 @@ class MeetingAttendance:
                 if not to_send and not self.meeting.missing_shares:
                     return
 
-    def _learn_averages(self) -> None:
+    def _collect_averages(self) -> None:
         unusable: set[str] = set()
-        for _ in self._rounds(self.clock() + self.wait_s + _PATIENCE_S):
+        for _ in self._rounds(self.clock() + self.wait_s + _GRACE_S):
             for member in set(self.meeting.missing_averages) - unusable:
                 replied = self._ask(member, "your average")
                 if replied is not None and replied.content:
@@ -148,7 +148,7 @@ class MeetingAttendance:
         content: bytes = b"",
         with_weight: bool = False,
     ) -> Replied | None:
-        """None where it does not answer now."""
+        """Ask a member; None where it does not answer now."""
         with suppress(Unreachable):
             replied = self.calls.call(
                 self.peers[member],
@@ -165,7 +165,7 @@ class MeetingAttendance:
         return None
 
     def _rounds(self, until: float) -> Iterator[None]:
-        """Tries, further and further apart, until time is up or the device is to stop; at least one."""
+        """Yields for each try, with growing pauses, until time is up or the device is to stop; at least once."""
         pause_s, longest_s = _PAUSE_S
         while True:
             yield

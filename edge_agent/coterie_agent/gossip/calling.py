@@ -14,7 +14,7 @@ RecordSent = Callable[[str, int], None]
 
 
 class Replied(NamedTuple):
-    """What a peer said, and what it gave."""
+    """A peer's answer, and the content that came with it."""
 
     answer: MeetingReply
     content: bytes
@@ -33,7 +33,7 @@ class PeerCalls:
         reaching: Reaching,
         book: AddressBook | None = None,
     ) -> None:
-        """`book`: where peers are found that are not where the roster says; None: nowhere."""
+        """`book` looks up peers that are not at the address in the roster; None: no look-up."""
         self._device, self._secret, self._round, self._record_sent = device, secret, round_, record_sent
         self._reaching, self._book, self._exclusions = reaching, book, reaching.exclusions
 
@@ -48,7 +48,7 @@ class PeerCalls:
         weight: int = 0,
         content: bytes = b"",
     ) -> Replied:
-        """Raises Unreachable where no answer comes that is the peer's own."""
+        """Ask `peer`. Raises Unreachable where no answer made by the peer arrives."""
         number = secrets.token_bytes(16)
         news = self._exclusions.news_for(peer.device)
         call = MeetingCall(self._device, peer.device, number, roster, meeting, asks, members, weight, news)
@@ -61,7 +61,7 @@ class PeerCalls:
     def _ask(self, peer: Peer, address: str, body: bytes, number: bytes) -> Replied:
         def read(reply: bytes) -> Replied:
             replied = Replied(*own_answer(reply, MeetingReply, peer, number, secret=self._secret))
-            self._exclusions.hear_from(peer.device, replied.answer.exclusions)
+            self._exclusions.receive_from(peer.device, replied.answer.exclusions)
             return replied
 
         return self._reaching.ask(peer, address, body, read)

@@ -1,4 +1,4 @@
-"""What a device answers its peers: whether it is there, averages of what they sent, and its model for latecomers."""
+"""Answers calls of peers: whether the device is present, averages of received shares, its model for late peers."""
 
 import hashlib
 import threading
@@ -20,24 +20,24 @@ if TYPE_CHECKING:  # it loads NumPy
     from coterie_learning.meetings import Meeting
 
 MAX_BODY_BYTES = 64 << 20
-"""A model at its largest, and what is said with it."""
+"""The largest model with its header."""
 REMEMBERED_CALLS = 1 << 14
-"""Those of some hundred meetings."""
+"""Calls remembered against replay: those of some hundred meetings."""
 
 
 @dataclass(kw_only=True)
 class GossipHandler:
-    """Safe to use from several threads; whoever uses a meeting that is open here holds `lock`."""
+    """The handler; safe to use from several threads. Hold `lock` while using a meeting that is open here."""
 
     device: str
-    """Its own name at the platform."""
+    """This device's name on the platform."""
     trusted: Callable[[], tuple[bytes, ...]]
     """The platform's keys, which may change while the agent runs."""
     secret: bytes
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which rosters expire."""
     exclusions: Exclusions
-    """Devices that the platform has excluded since are turned away."""
+    """Devices that the platform has excluded are refused."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _roster: Roster | None = None
     _digest: str = ""
@@ -45,13 +45,13 @@ class GossipHandler:
     _at: int = 0
     """The meeting that the device is at."""
     _meetings: "dict[int, Meeting]" = field(default_factory=dict)
-    """That one, once the device has come to it, and the one before, whose average others may still want."""
+    """The current meeting, once it is open, and the one before, whose average others may still request."""
     _whole: bytes = b""
-    _shares: dict[tuple[str, bytes], None] = field(default_factory=dict)
-    """Who called, and the numbers of the calls; the oldest first."""
+    _seen_calls: dict[tuple[str, bytes], None] = field(default_factory=dict)
+    """Senders and numbers of answered calls, oldest first."""
 
     def attend(self, signed: SignedManifest) -> Roster:
-        """From now on answer the peers that `signed` lists, another round's no more.
+        """Answer the peers that `signed` lists from now on, and no longer those of another round.
 
         Raises WireError ``bundle.*``, or ``meeting.expired``.
         """
@@ -72,21 +72,21 @@ class GossipHandler:
         """SHA-256 of the roster."""
         return self._digest
 
-    def stand_at(self, number: int, whole: bytes) -> None:
-        """The device trains for meeting `number`; `whole` is its model, as latecomers may have it."""
+    def set_position(self, number: int, whole: bytes) -> None:
+        """Record that the device trains for meeting `number`; `whole` is its model for late peers."""
         with self.lock:
             self._at, self._whole = number, whole
             self._meetings = {at: meeting for at, meeting in self._meetings.items() if at < number}
 
     def open(self, number: int, meeting: "Meeting") -> None:
-        """The device has come to `meeting`, and waits for its group."""
+        """Open `meeting`: the device waits for its group."""
         with self.lock:
             before = self._meetings.get(number - 1)
             self._meetings = {number: meeting} if before is None else {number - 1: before, number: meeting}
             self._at = number
 
     def admit(self, line: bytes) -> Peer:
-        """Who says that it calls. Raises WireError ``meeting.*``, ``relay.malformed`` or ``discovery.excluded``."""
+        """The claimed caller. Raises WireError ``meeting.*``, ``relay.malformed`` or ``discovery.excluded``."""
         envelope, _ = read_with_body(line, Envelope)
         with self.lock:
             roster, peer = self._roster, self._peers.get(envelope.sender)
@@ -97,7 +97,7 @@ class GossipHandler:
         return peer
 
     def peer(self, device: str) -> Peer | None:
-        """A device of the roster; None: it is not in it."""
+        """The device's entry in the roster; None: it is not in the roster."""
         with self.lock:
             return self._peers.get(device)
 
@@ -107,9 +107,9 @@ class GossipHandler:
         if call.sender != peer.device or call.to != self.device:
             raise WireError("meeting.not_a_peer", "the call is not from who sealed it, or not for this device")
         with self.lock:
-            self._hear_once(call)
+            self._check_not_repeated(call)
             answer, content = self._answer(call, payload)
-        self.exclusions.hear_from(peer.device, call.exclusions)
+        self.exclusions.receive_from(peer.device, call.exclusions)
         answer = msgspec.structs.replace(answer, exclusions=self.exclusions.news_for(peer.device))
         return seal(with_body(answer, content), secret=self.secret, to=peer.key)
 
@@ -130,14 +130,14 @@ class GossipHandler:
         is_there = call.meeting == self._at
         return MeetingReply(call.number, self._at, is_there=is_there, members=meeting.members, taken=taken), content
 
-    def _hear_once(self, call: MeetingCall) -> None:
-        """A call that somebody has recorded and sends again is not answered: the answer may be a whole model."""
+    def _check_not_repeated(self, call: MeetingCall) -> None:
+        """Raises WireError ``meeting.repeated`` for a replayed call, whose answer may be a whole model."""
         number = (call.sender, call.number)
-        if number in self._shares:
+        if number in self._seen_calls:
             raise WireError("meeting.repeated", "the call has been answered before")
-        self._shares[number] = None
-        if len(self._shares) > REMEMBERED_CALLS:
-            del self._shares[next(iter(self._shares))]
+        self._seen_calls[number] = None
+        if len(self._seen_calls) > REMEMBERED_CALLS:
+            del self._seen_calls[next(iter(self._seen_calls))]
 
     def _check_time(self, roster: Roster) -> None:
         if roster.expires_at < self.clock():

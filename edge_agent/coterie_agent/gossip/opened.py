@@ -1,4 +1,4 @@
-"""All that an agent has for meetings, as its owner's settings have it."""
+"""Creates the parts of the agent for gossip meetings from the owner's settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from coterie_wire.passing_on import PASSING_PATH
 
 @dataclass(frozen=True)
 class Gossip:
-    """What gossip needs of the agent: who answers peers, how peers are reached, and the relay for others."""
+    """The gossip parts of an agent: the handler of peers' calls, the routes to peers, and the relay for others."""
 
     handler: GossipHandler
     reaching: Reaching
@@ -24,7 +24,7 @@ class Gossip:
 
     @property
     def handlers(self) -> Mapping[str, PeerHandler[Any]]:
-        """Who answers its peers, by path."""
+        """The handlers of peers' calls, by path."""
         passing = {} if self.passing is None else {PASSING_PATH: self.passing}
         return {MEETINGS_PATH: self.handler, **passing}
 
@@ -37,7 +37,7 @@ def open_gossip(
     record_sent: Callable[[str, int], None],
     is_relay: bool,
 ) -> Gossip:
-    """`device`: its name at the platform."""
+    """The gossip parts; `device`: its name on the platform."""
     handler = GossipHandler(device=device, trusted=exclusions.trusted, secret=secret, exclusions=exclusions)
     reaching = Reaching(own=device, secret=secret, record_sent=record_sent, exclusions=exclusions)
     passing = PassOnHandler(meetings=handler, reaching=reaching, record_sent=record_sent) if is_relay else None

@@ -1,4 +1,4 @@
-"""Signals between peers, so that they meet on direct paths: by the platform, and by relays while it is away."""
+"""Signals that set up direct paths between peers: by the platform, or by relays while it is unreachable."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ from coterie_wire.passing_on import PeerSignal
 from coterie_wire.paths import SendSignal, Signal
 
 log = logging.getLogger(__name__)
-LOOK_EVERY_S = 2.0
-"""Whether relays have signals, while the platform is away."""
+POLL_S = 2.0
+"""Seconds between two polls of the relays, while the platform is unreachable."""
 
 
 @dataclass(kw_only=True)
 class PeerSignalling:
-    """Of one device."""
+    """The signalling of one device."""
 
     own: str
     reaching: Reaching
@@ -27,10 +27,10 @@ class PeerSignalling:
     to_platform: Callable[[SendSignal], None]
     """Raises AgentError."""
     passing: PassOnHandler | None = None
-    """Where it is a relay itself."""
+    """None: the device is not a relay."""
 
     def send(self, signal: SendSignal) -> None:
-        """Have it passed on. Raises AgentError where nobody does."""
+        """Send a signal to a peer. Raises AgentError where neither the platform nor a relay forwards it."""
         why = "the platform is away"
         if not self.situation.now.is_cut_off:
             try:
@@ -38,28 +38,30 @@ class PeerSignalling:
                 return
             except Unreachable as error:
                 why = error.detail
-        told = PeerSignal(signal.path, self.own, signal.to, signal.sealed)
+        peer_signal = PeerSignal(signal.path, self.own, signal.to, signal.sealed)
         is_kept = self.passing is not None
         if self.passing is not None:
-            self.passing.keep([told])
+            self.passing.keep([peer_signal])
         for relay in self.reaching.relays:
             with suppress(Unreachable):
-                self.reaching.ask_relay(relay, signals=[told], opens_path=False)
+                self.reaching.ask_relay(relay, signals=[peer_signal], opens_path=False)
                 is_kept = True
         if not is_kept:
             raise Unreachable(f"{why}, and no relay passes on what the two would tell each other")
 
-    def attend(self, hear: Callable[[Sequence[Signal]], None]) -> None:
-        """While the platform is away, `hear` what relays have for this device, until the situation says to stop."""
+    def attend(self, receive: Callable[[Sequence[Signal]], None]) -> None:
+        """While the platform is unreachable, `receive` signals from relays, until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             if now.is_cut_off:
-                hear(self._looked())
-            self.situation.wait(now.edition, LOOK_EVERY_S if now.is_cut_off else None)
+                receive(self._poll_relays())
+            self.situation.wait(now.edition, POLL_S if now.is_cut_off else None)
 
-    def _looked(self) -> list[Signal]:
-        found = [] if self.passing is None else list(self.passing.kept_for(self.own))
+    def _poll_relays(self) -> list[Signal]:
+        found = [] if self.passing is None else list(self.passing.signals_for(self.own))
         for relay in self.reaching.relays:
             with suppress(Unreachable):
                 found += self.reaching.ask_relay(relay, opens_path=False)[0]
-        ways = {told.sender: self.reaching.way_to(told.sender) for told in found if told.to == self.own}
-        return [Signal(told.path, way, told.sealed) for told in found if (way := ways.get(told.sender)) is not None]
+        ways = {signal.sender: self.reaching.way_to(signal.sender) for signal in found if signal.to == self.own}
+        return [
+            Signal(signal.path, way, signal.sealed) for signal in found if (way := ways.get(signal.sender)) is not None
+        ]

@@ -1,6 +1,6 @@
 """A round of gossip on one device: a training, a meeting, the next, and at the end the update, spooled.
 
-Where few devices meet each time, one that is not drawn waits, and goes on from a model of those that met before it.
+Where few devices meet each time, a device that is not drawn waits, and continues from a model of those that met before.
 """
 
 import logging
@@ -46,44 +46,44 @@ log = logging.getLogger(__name__)
 
 
 class _State(msgspec.Struct, frozen=True):
-    """Between two parts of the round."""
+    """The state between two parts of the round."""
 
     number: int
-    """Of the next meeting."""
+    """Number of the next meeting."""
     difference: Tensors
-    """Of the parameters from the version's."""
+    """The parameters minus the version's."""
     progress: TrainingProgress | None = None
     """None: the device has not trained yet."""
     steps_done: int = 0
     steps_total: int = 0
     met: Mapping[str, int] = {}
-    """By device, at how many meetings its share was heard."""
+    """By device, the number of meetings at which its share was received."""
     far: Mapping[str, int] = {}
-    """By device, at how many of them its model lay far off."""
+    """By device, the number of those meetings at which its model was far from the others."""
 
     @property
     def suspects(self) -> tuple[str, ...]:
-        """Devices whose models lay far off at most of the meetings with them, and at more than one."""
+        """Devices whose models were far from the others at most of the meetings with them, and at more than one."""
         return tuple(sorted(name for name, times in self.far.items() if times > max(1, self.met[name] // 2)))
 
 
 @dataclass(kw_only=True)
 class GossipTraining:
-    """One assignment whose plan has the devices meet; stopped and resumed at any moment."""
+    """One assignment of a plan with gossip meetings; it can be stopped and resumed at any moment."""
 
     training: Training
     gathering: Callable[[], Gathering]
-    """The newest that is known."""
+    """Returns the newest gathering received."""
     handler: GossipHandler
     calls_in: Callable[[Roster], PeerCalls]
     wait: Callable[[float], None]
-    """Waits for so many seconds at most, less where something changes."""
+    """Waits for so many seconds at most; any change of the situation ends the wait."""
     clock: Callable[[], float] = time.monotonic
     _may_be_behind: bool = True
-    """Whether others may be at a later meeting than the next."""
+    """Whether others may be at a later meeting than this device's next."""
 
     def run(self) -> bool:
-        """Whether the update is spooled; if not, the device is to stop, and goes on from what is stored.
+        """Whether the update is spooled; if not, the device is to stop, and resumes from the stored state.
 
         Raises what `Training.run` raises, and WireError ``bundle.*``.
         """
@@ -102,8 +102,8 @@ class GossipTraining:
                 if turn is None and self._halted(state) is Halt.PAUSE:
                     return False
                 if turn is not None:
-                    state = self._hopped(state, turn, waiting)
-                if turn != meeting:  # the roster is another, or the others are beyond the meeting
+                    state = self._moved_to_turn(state, turn, waiting)
+                if turn != meeting:  # the roster has changed, or the others are past the meeting
                     continue
             elif self._may_be_behind:
                 state = self._caught_up(state, roster, calls)
@@ -119,9 +119,9 @@ class GossipTraining:
         return self.training.model.parameters()
 
     def _part(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> _State | None:
-        """A training and a meeting, or a meeting alone; None if the device is to stop."""
+        """The state after a training and a meeting, or a meeting alone; None if the device is to stop."""
         part: EndedTraining | None = None
-        self._stand_at(state)
+        self._set_position(state)
         if state.number < rules.meetings:
             part = self.training.train(self._start(state))
             if part is None:
@@ -134,7 +134,7 @@ class GossipTraining:
             if part is not None:
                 self.training.save(part)
             return None
-        return self._stored_as(met)
+        return self._save(met)
 
     def _start(self, state: _State) -> TrainingStart:
         parameters = {name: tensor + state.difference[name] for name, tensor in self._base.items()}
@@ -188,9 +188,9 @@ class GossipTraining:
         )
 
     def _caught_up(self, state: _State, roster: Roster, calls: PeerCalls) -> _State:
-        """Where the group is at a later meeting: that one, with the model of one of them.
+        """The state at the group's meeting, if that is later, with the model of one of its devices.
 
-        What the device has trained since its last meeting is lost; its own model is too old to be averaged with theirs.
+        Training since the last meeting is lost, as the own model is too old to be averaged with theirs.
         """
         peers = _by_name(roster)
         others = [peers[name] for name in self._group(state.number, self._rules(), roster) if name != self._own]
@@ -206,7 +206,7 @@ class GossipTraining:
         ahead = [(number, peer) for number, peer in found if number > state.number + self._has_trained(state)]
         rules = self._rules()
         if rules.clips and len(ahead) < 2:
-            return state  # what a single device says is not enough
+            return state  # a single device is not enough where devices may be malicious
         ahead.sort(key=lambda one: one[0], reverse=True)
         number = ahead[rules.clips][0] if ahead else 0
         difference = self._agreed(state, self._models(ahead, calls), rules)
@@ -223,8 +223,8 @@ class GossipTraining:
                 log.warning("cannot go on from a peer's model: %s [%s]", error.detail, error.code)
 
     def _waiting(self, state: _State, rules: MeetingRules, roster: Roster, calls: PeerCalls) -> Waiting:
-        """Until a meeting for which the device is drawn, or others change who that is, or it is to stop."""
-        self._stand_at(state)
+        """Waits for a meeting for which the device is drawn, a change of the roster, or the request to stop."""
+        self._set_position(state)
         known = self.gathering().roster
         return Waiting(
             own=self._own,
@@ -237,8 +237,8 @@ class GossipTraining:
             clock=self.clock,
         )
 
-    def _hopped(self, state: _State, number: int, waiting: Waiting) -> _State:
-        """At meeting `number`, with the model of one that was at the meeting before, or at a late one."""
+    def _moved_to_turn(self, state: _State, number: int, waiting: Waiting) -> _State:
+        """The state at meeting `number`, with the model of a device that was at the meeting before, or a recent one."""
         difference = self._agreed(state, waiting.models(state.number, number), self._rules())
         if difference is None:
             return self._moved(state, number, state.difference)
@@ -246,15 +246,15 @@ class GossipTraining:
         return self._moved(state, number, difference)
 
     def _agreed(self, state: _State, models: Iterator[bytes], rules: MeetingRules) -> Tensors | None:
-        """The first of peers' `models`, or, where one may be poisoned, what most of a few agree on; None: none."""
-        readable = (one for one in map(self._taken_over, models) if one is not None)
+        """The first readable model, or, if models may be poisoned, what most of a few agree on; None: there is none."""
+        readable = (one for one in map(self._decoded, models) if one is not None)
         if not rules.clips:
             return next(readable, None)
         known = list(islice(readable, MOST_ASKED))
         return most_agreed(state.difference, known) if len(known) > 1 else None
 
-    def _taken_over(self, content: bytes) -> Tensors | None:
-        """A peer's model; None where it is none."""
+    def _decoded(self, content: bytes) -> Tensors | None:
+        """A peer's model; None where it cannot be decoded."""
         try:
             specs = self.training.model.manifest.model.parameters
             return decode_whole(content, self.training.plan.codec, specs) if content else None
@@ -264,7 +264,7 @@ class GossipTraining:
 
     def _moved(self, state: _State, number: int, difference: Tensors) -> _State:
         later = msgspec.structs.replace(state, number=number, difference=difference)
-        return later if later.progress is None else self._stored_as(later)
+        return later if later.progress is None else self._save(later)
 
     def _has_trained(self, state: _State) -> bool:
         """Whether there is a checkpoint of a training for the next meeting."""
@@ -278,7 +278,7 @@ class GossipTraining:
         return self.training.store.identity.get().device
 
     def _attend(self) -> Roster | None:
-        """None where nobody meets any more."""
+        """The roster of the round; None where it has expired, so that no more meetings take place."""
         try:
             return self.handler.attend(self.gathering().roster)
         except WireError as error:
@@ -287,19 +287,19 @@ class GossipTraining:
             log.warning("%s; what was learned goes home", error.detail)
             return None
 
-    def _stand_at(self, state: _State) -> None:
-        """Tell peers, if they ask, how far the device is."""
+    def _set_position(self, state: _State) -> None:
+        """Record the device's position, which peers may ask for."""
         is_new = not state.number
         seed = derive_seed(self.training.assignment.seed, "meeting", state.number)
         whole = b"" if is_new else encode_whole(state.difference, self.training.plan.codec, seed=seed)
-        self.handler.stand_at(state.number, whole)
+        self.handler.set_position(state.number, whole)
 
     def _spool(self, state: _State) -> bool:
-        """The difference from the version, as an ordinary update; False if it was paused."""
+        """Spool the difference from the version as an ordinary update; False if it was paused."""
         training, model = self.training, self.training.model.manifest.model
         if state.progress is None or not state.steps_done:
             raise AgentError("agent.too_late", "the round closes before a first step could be finished")
-        self._stand_at(state)
+        self._set_position(state)
         trained = {name: tensor + state.difference[name] for name, tensor in self._base.items()}
         predictor = Predictor(
             training.model.predict(), model, trained, training.model.frozen(), threads=training.threads
@@ -331,7 +331,7 @@ class GossipTraining:
         return True
 
     def _ids(self, state: _State) -> Sequence[int]:
-        """Of the samples of the round."""
+        """Numbers of the samples of the round."""
         if state.progress is None:
             raise AgentError("agent.too_late", "the others have ended their meetings before this device could train")
         return self.training.store.samples.ids(state.progress.snapshot)
@@ -341,16 +341,18 @@ class GossipTraining:
         specs = self.training.model.manifest.model.parameters
         if found is None:
             return _State(0, {spec.name: np.zeros(spec.shape, np.float32) for spec in specs})
-        told, content = found
+        stored, content = found
         difference = {
             name: np.asarray(tensor, np.float32) for name, tensor in decode_tensors(content, expected=specs).items()
         }
-        return _State(told.number, difference, told.progress, told.steps_done, told.steps_total, told.met, told.far)
+        return _State(
+            stored.number, difference, stored.progress, stored.steps_done, stored.steps_total, stored.met, stored.far
+        )
 
-    def _stored_as(self, state: _State) -> _State:
-        """`state`, once it is on the disk."""
+    def _save(self, state: _State) -> _State:
+        """`state`, after writing it to the disk."""
         assert state.progress is not None, "the device has trained"
-        told = MeetingProgress(
+        progress = MeetingProgress(
             state.number,
             state.progress,
             state.steps_done,
@@ -359,12 +361,14 @@ class GossipTraining:
             state.met,
             state.far,
         )
-        self.training.store.meetings.save(told, encode_tensors(dict(state.difference)))
+        self.training.store.meetings.save(progress, encode_tensors(dict(state.difference)))
         return state
 
     def _rules(self) -> MeetingRules:
-        told = self.gathering()
-        return MeetingRules(told.meetings, told.settling, told.group, told.wait_s, told.clips, told.turn_s)
+        gathering = self.gathering()
+        return MeetingRules(
+            gathering.meetings, gathering.settling, gathering.group, gathering.wait_s, gathering.clips, gathering.turn_s
+        )
 
     def _halted(self, state: _State) -> Halt | None:
         return self.training.halt(0.0 if state.progress is None else state.progress.measure_s)

@@ -1,1 +1,1 @@
-"""Samples from files and programs: every row is checked, and a file is stored whole or not at all."""
+"""Samples from files and programs: every row is checked, and a file is stored completely or not at all."""

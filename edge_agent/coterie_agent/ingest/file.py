@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LABEL = "label"
 TARGET = "target"
 MAX_LINE = 16 << 20
-"""Characters of CSV, bytes of JSON."""
+"""Longest line: in characters of CSV, in bytes of JSON."""
 MAX_ARRAY_BYTES = 1 << 30
 
 
@@ -67,7 +67,7 @@ def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
 
 
 def _lines(path: Path, file: TextIO) -> Iterator[str]:
-    """The lines of `file`, none of which fills the memory."""
+    """The lines of `file`, with a bound on their length."""
     number = 0
     while line := file.readline(MAX_LINE + 1):
         number += 1

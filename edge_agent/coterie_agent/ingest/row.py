@@ -1,4 +1,4 @@
-"""One sample from outside, checked."""
+"""Checks one sample from a file or program."""
 
 import math
 from array import array
@@ -18,11 +18,11 @@ from coterie_wire.contract import at_length, features, length_of, numbers_taken,
 Features: TypeAlias = Iterable[float | str] | Mapping[str, Sequence[float]]
 Target: TypeAlias = float | str | Sequence[float | str] | None
 MAX_WHOLE = 2**24 - 1
-"""Up to it float32, in which samples are stored, represents every integer exactly."""
+"""Up to this, float32, in which samples are stored, represents every integer exactly."""
 
 
 WHOLE: Mapping[Dtype, tuple[int, int]] = {"uint8": (0, 255), "bool": (0, 1)}
-"""The range of the dtypes that are narrower."""
+"""The range of narrower dtypes."""
 
 
 class JsonRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class RowCheck:
     """The requirements on rows. Rows without a target are for prediction."""
 
     widths: Widths | None
-    """Of every row; None: as the first one has."""
+    """The widths of every row; None: those of the first one."""
     model: ModelSpec | None = None
     """The model that the device holds, once it is known."""
     labelled: bool = True
@@ -51,7 +51,7 @@ class RowCheck:
 
     @property
     def one_width(self) -> bool:
-        """Whether all rows have as many numbers."""
+        """Whether all rows have the same number of values."""
         return self.model is None or self.model.length is UNSET
 
     def row(self, where: str, values: Features, target: Target) -> Row:
@@ -78,7 +78,7 @@ class RowCheck:
         return Row(x.tobytes(), self._label(where, cast(float | str | None, target)))
 
     def _at_length_of(self, where: str, numbers: int) -> tuple[ModelSpec | None, int]:
-        """The model, if it is known, as it takes samples of so many `numbers`, and how many their targets have."""
+        """The model, if known, at the length of samples of so many `numbers`, and the length of their targets."""
         assert self.widths is not None, "the first row tells them"
         if self.model is not None and self.model.length is not UNSET:
             length = length_of(self.model, numbers)

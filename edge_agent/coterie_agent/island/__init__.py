@@ -1,1 +1,1 @@
-"""The roles of a neighbourhood that is cut off from the platform: three supernodes keep them by Raft."""
+"""An island: supernodes of a neighbourhood that is cut off from the platform agree on their roles by Raft."""

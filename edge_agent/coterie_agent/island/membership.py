@@ -1,4 +1,4 @@
-"""The device as a voter of its island: it takes part while the platform is away, and in nothing else."""
+"""The device as a voter of its island; it takes part only while the platform is unreachable."""
 
 import logging
 import random
@@ -25,19 +25,19 @@ from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
 AGREED_S = 3.0
-"""How long a device is kept waiting for others to agree that its update is held."""
+"""Seconds that a device waits for the voters to agree that its update is held."""
 MAX_PARCEL_BYTES = 1 << 21
 MAX_MESSAGES = 16
-"""That wait for a voter which does not answer; older ones say less than newer ones."""
+"""Messages queued for a voter that does not answer; older ones are superseded by newer ones."""
 _UNKNOWN = bytes(16)
 
 
 @dataclass(kw_only=True)
 class IslandMembership:
-    """Safe to use from several threads."""
+    """The membership; safe to use from several threads."""
 
     device: str
-    """Its own name at the platform."""
+    """This device's name on the platform."""
     trusted: Callable[[], tuple[bytes, ...]]
     """The platform's keys."""
     secret: bytes
@@ -46,9 +46,9 @@ class IslandMembership:
     monotonic: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time
     exclusions: Exclusions
-    """Devices that the platform has excluded since are turned away."""
+    """Devices that the platform has excluded are refused."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
-    _kept: Lead | None = None
+    _followed_lead: Lead | None = None
     _island: Island | None = None
     _raft: Raft | None = None
     _stored: Saved = field(default_factory=Saved)
@@ -56,53 +56,53 @@ class IslandMembership:
     _session: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     _outbox: dict[str, list[RaftMessage]] = field(default_factory=lambda: defaultdict(list))
     _sessions: dict[str, bytes] = field(default_factory=dict)
-    """Of the others, as they told them."""
-    _heard: dict[str, tuple[bytes, int]] = field(default_factory=dict)
-    """By voter, its session and the number of its newest parcel."""
+    """By voter, its current session, as received from it."""
+    _last_parcels: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+    """By voter, its session and the number of its newest parcel, against replay."""
     _former: set[bytes] = field(default_factory=set)
-    """Sessions that have ended."""
+    """Ended sessions."""
     _number: int = 0
     _is_stopping: bool = False
 
     def __post_init__(self) -> None:
-        self.kept_lead = self.store.lead()
-        """What the platform said before this process began."""
+        self.stored_lead = self.store.lead()
+        """The supernode role as stored before this process began."""
 
     def follow(self, lead: Lead | None, *, is_cut_off: bool) -> None:
-        """What the platform says now, or said last. Raises WireError ``bundle.*`` where it is not the platform's."""
-        kept = None if lead is None or lead.island is None else msgspec.structs.replace(lead, order=None)
+        """Follow the platform's latest `lead`. Raises WireError ``bundle.*`` where the platform has not signed it."""
+        followed = None if lead is None or lead.island is None else msgspec.structs.replace(lead, order=None)
         with self._changed:
-            if kept != self._kept:
-                self._kept = kept
-                self._begin(kept)
+            if followed != self._followed_lead:
+                self._followed_lead = followed
+                self._begin(followed)
             if is_cut_off != self._is_cut_off:
                 self._is_cut_off = is_cut_off
-                if self._raft is not None:  # what it was, it is no more; what it has promised stays
+                if self._raft is not None:  # its role ends; its term and vote stay
                     self._raft = self._voter(self._stored)
                 self._outbox.clear()
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """The agent ends: whoever waits here goes on."""
+        """Wake all waiting threads, as the agent ends."""
         with self._changed:
             self._is_stopping, self._is_cut_off = True, False
             self._changed.notify_all()
 
     @property
     def island(self) -> Island | None:
-        """The one that it takes part in now; None: there is none, or the platform is there."""
+        """The island that it takes part in now; None: there is none, or the platform is reachable."""
         with self._changed:
             island = self._island
             is_over = island is None or self._raft is None or island.expires_at < self.clock()
             return None if is_over or not self._is_cut_off else island
 
-    def stands_in_for(self, supernode: str) -> bool:
-        """Whether it may take what the platform has sent to that one."""
+    def substitutes_for(self, supernode: str) -> bool:
+        """Whether this device may accept updates that the platform has routed to `supernode`."""
         island = self.island
         return island is not None and island.voter(supernode) is not None
 
-    def pass_time(self) -> None:
-        """Do what time asks for, and wait until it asks for more or something has changed."""
+    def tick(self) -> None:
+        """Do what is due, and wait until more is due or something has changed."""
         with self._changed:
             due_s = None
             if self.island is not None and self._raft is not None:
@@ -115,7 +115,7 @@ class IslandMembership:
     # Holdings.
 
     def keeper(self, assignment: str, sha256: str) -> str | None:
-        """The voter to be asked about an update: this one, another, or None while nobody leads."""
+        """The voter that holds or accepts an update: this one, another, or None while there is no leader."""
         with self._changed:
             raft = self._raft
             if self.island is None or raft is None:
@@ -129,7 +129,7 @@ class IslandMembership:
             return raft.leader
 
     def agree(self, holding: Holding, *, within_s: float = AGREED_S) -> bool:
-        """Whether a majority has it on the disk that this device holds an update."""
+        """Whether a majority of the voters has stored that this device holds an update."""
         with self._changed:
             raft = self._raft
             if raft is None or self.island is None:
@@ -143,7 +143,7 @@ class IslandMembership:
             return self._raft is raft and raft.holdings().get(holding.assignment) == holding
 
     def holders(self) -> Mapping[str, str]:
-        """By assignment, the voter that holds its update, as far as this one knows."""
+        """By assignment, the voter that holds its update, as known here."""
         status = self.status()
         return {} if status is None else status.holders
 
@@ -151,7 +151,7 @@ class IslandMembership:
         return self._raft is not raft or raft.role != "leader" or raft.holdings().get(holding.assignment) == holding
 
     def status(self) -> IslandStatus | None:
-        """As the owner sees it; None: it takes part in none."""
+        """The status for the owner; None: it takes part in no island."""
         with self._changed:
             island, raft = self.island, self._raft
             if island is None or raft is None:
@@ -163,7 +163,7 @@ class IslandMembership:
                 holders={one.assignment: one.holder for one in raft.holdings().values()},
             )
 
-    # What voters send one another.
+    # Messages between voters.
 
     def others(self) -> Sequence[Peer]:
         """The other voters of the island that it takes part in."""
@@ -171,31 +171,31 @@ class IslandMembership:
         return () if island is None else [voter for voter in island.voters if voter.device != self.device]
 
     def parcel(self, voter: Peer) -> tuple[Parcel, bytes] | None:
-        """What is to be sent to it, also as it is sent, once there is something; None: it takes part no more."""
+        """Wait for messages to `voter`; the parcel, and its encrypted bytes. None: the device takes part no longer."""
         with self._changed:
             self._changed.wait_for(lambda: self._outbox.get(voter.device) or voter not in self.others())
             island, messages = self.island, self._outbox.pop(voter.device, None)
             if island is None or not messages:
                 return None
             self._number += 1
-            told = self._sessions.get(voter.device, _UNKNOWN)
-            parcel = self._wrap(island.name, voter.device, told, self._number, messages)
+            session_seen = self._sessions.get(voter.device, _UNKNOWN)
+            parcel = self._wrap(island.name, voter.device, session_seen, self._number, messages)
         sealed = seal(with_body(parcel), secret=self.secret, to=voter.key)
         return parcel, with_body(Calling(island.name, self.device), sealed)
 
-    def hear(self, voter: Peer, asked: Parcel, sealed: bytes) -> None:
-        """Its answer to `asked`. Raises WireError ``relay.*`` or ``island.*``."""
+    def receive_answer(self, voter: Peer, asked: Parcel, sealed: bytes) -> None:
+        """Handle a voter's answer to the parcel `asked`. Raises WireError ``relay.*`` or ``island.*``."""
         answer = self._open(voter, sealed)
         if answer.told != asked.session or answer.number != asked.number:
             raise WireError("island.not_for_me", "the answer is to another parcel")
         with self._changed:
-            if self._sessions.get(voter.device) != answer.session:  # it has passed over what it was told
+            if self._sessions.get(voter.device) != answer.session:  # it has ignored the parcel
                 self._sessions[voter.device] = answer.session
                 self._outbox[voter.device][:0] = asked.messages
             self._receive(answer)
 
     def admit(self, line: bytes) -> Peer:
-        """Which voter calls. Raises WireError ``island.*``, ``relay.malformed`` or ``discovery.excluded``."""
+        """The calling voter. Raises WireError ``island.*``, ``relay.malformed`` or ``discovery.excluded``."""
         calling, _ = read_with_body(line, Calling)
         island = self._island
         voter = None if island is None or island.name != calling.island else island.voter(calling.sender)
@@ -205,7 +205,7 @@ class IslandMembership:
         return voter
 
     def receive(self, voter: Peer, sealed: bytes) -> bytes:
-        """The sealed answer to a voter; with nothing in it while this device reaches the platform.
+        """The sealed answer to a voter's parcel; without messages while this device reaches the platform.
 
         Raises WireError ``relay.*`` or ``island.*``.
         """
@@ -218,8 +218,8 @@ class IslandMembership:
         return seal(with_body(answer), secret=self.secret, to=voter.key)
 
     def _is_new(self, parcel: Parcel) -> bool:
-        """Whether it was sealed for this process, and is not one that somebody has recorded and sends again."""
-        session, number = self._heard.get(parcel.sender, (parcel.session, 0))
+        """Whether the parcel was made for this process, and is not a replay."""
+        session, number = self._last_parcels.get(parcel.sender, (parcel.session, 0))
         if parcel.told != self._session or parcel.session in self._former:
             return False
         if parcel.session != session:
@@ -227,12 +227,12 @@ class IslandMembership:
             number = 0
         if parcel.number <= number:
             return False
-        self._heard[parcel.sender] = (parcel.session, parcel.number)
+        self._last_parcels[parcel.sender] = (parcel.session, parcel.number)
         return True
 
-    def _wrap(self, island: str, to: str, told: bytes, number: int, messages: Sequence[RaftMessage]) -> Parcel:
+    def _wrap(self, island: str, to: str, session_seen: bytes, number: int, messages: Sequence[RaftMessage]) -> Parcel:
         news = self.exclusions.news_for(to)
-        return Parcel(island, self.device, to, self._session, told, number, tuple(messages), news)
+        return Parcel(island, self.device, to, self._session, session_seen, number, tuple(messages), news)
 
     def _open(self, voter: Peer, sealed: bytes) -> Parcel:
         if len(sealed) > MAX_PARCEL_BYTES:
@@ -241,7 +241,7 @@ class IslandMembership:
         island = self._island
         if island is None or (parcel.island, parcel.sender, parcel.to) != (island.name, voter.device, self.device):
             raise WireError("island.not_for_me", "the parcel is for another device, or another island")
-        self.exclusions.hear_from(voter.device, parcel.exclusions)
+        self.exclusions.receive_from(voter.device, parcel.exclusions)
         return parcel
 
     def _receive(self, parcel: Parcel) -> None:
@@ -281,7 +281,7 @@ class IslandMembership:
         return Raft(self.device, voters, saved, rng=self.rng, now=self.monotonic())
 
     def _settle(self) -> None:
-        """Store what must not be forgotten, and only then let anything leave that follows from it."""
+        """Store the voter state, and only then release messages that depend on it."""
         raft = self._raft
         assert raft is not None, "something has happened to it"
         if raft.saved != self._stored:

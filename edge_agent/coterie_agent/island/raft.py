@@ -1,8 +1,8 @@
-"""Raft without clock, network or disk: who leads, and a log of who holds which update.
+"""Raft without clock, network or disk: leader election, and a log of which voter holds which update.
 
 After Ongaro and Ousterhout 2014, "In search of an understandable consensus algorithm" (USENIX ATC), figure 2, with
-snapshots (§7). From Ongaro's thesis (2014) are trial votes (§9.6), so that a voter that comes back does not disturb the
-others, and that a leader without a majority steps down (§6.2). The voters are fixed.
+snapshots (§7). From Ongaro's thesis (2014): pre-votes (§9.6, here "trials"), so that a returning voter does not disturb
+the others, and a leader without a majority steps down (§6.2). The set of voters is fixed.
 """
 
 import random
@@ -17,20 +17,20 @@ Role = Literal["follower", "on trial", "candidate", "leader"]
 
 
 HEARTBEAT_S = 0.2
-"""Between two words of a leader."""
+"""Seconds between two heartbeats of a leader."""
 SHORTEST_S, LONGEST_S = 0.6, 1.2
-"""Without one, before a voter would lead itself."""
+"""Election timeout: seconds without a heartbeat before a voter starts a pre-vote."""
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """What a voter must not forget; it is on the disk before anything is sent that follows from it."""
+    """The persistent state of a voter, which must be on the disk before messages that depend on it are sent."""
 
     term: int = 0
     voted_for: str | None = None
-    """In this term."""
+    """The vote in this term."""
     snapshot: Snapshot = Snapshot()
     log: tuple[Entry, ...] = ()
-    """After the snapshot."""
+    """Entries after the snapshot."""
 
     @property
     def last_index(self) -> int:
@@ -41,7 +41,7 @@ class Saved(msgspec.Struct, frozen=True):
         return self.log[-1].term if self.log else self.snapshot.term
 
     def term_at(self, index: int) -> int | None:
-        """Of the entry at `index`; None: it is not there, or not any more."""
+        """The term of the entry at `index`; None: it is not in the log."""
         if index == self.snapshot.index:
             return self.snapshot.term
         if self.snapshot.index < index <= self.last_index:
@@ -53,7 +53,7 @@ class Saved(msgspec.Struct, frozen=True):
         return self.log[index - self.snapshot.index :]
 
     def holdings(self, committed: int) -> Mapping[str, Holding]:
-        """By assignment, who holds its update by the entries up to `committed`."""
+        """By assignment, the holder of its update, from the entries up to `committed`."""
         entries = self.log[: committed - self.snapshot.index]
         found = {one.assignment: one for one in self.snapshot.holdings}
         for entry in entries:
@@ -63,17 +63,17 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Raft:
-    """One voter. After each call `saved` is to be stored, and then what `take` gives is to be sent, in any order.
+    """One voter. After each call store `saved`, and then send what `take` returns, in any order.
 
     Times are of a monotonic clock, in seconds.
     """
 
     KEPT_ENTRIES = 64
-    """Of the log; more that are committed go into the snapshot."""
+    """Log entries; more committed ones are moved into the snapshot."""
     BATCH = 64
-    """Entries that are sent at once."""
+    """Entries in one message."""
     MAX_OPEN = 256
-    """Entries that may wait to be committed."""
+    """Uncommitted entries."""
 
     def __init__(
         self,
@@ -92,20 +92,20 @@ class Raft:
         self._rng = rng
         self._votes: set[str] = set()
         self._next: dict[str, int] = {}
-        self._same: dict[str, int] = {}
-        """By voter, up to where its log is known to be as the leader's."""
-        self._heard: dict[str, float] = {}
+        self._match: dict[str, int] = {}
+        """By voter, the highest index known to match the leader's log (matchIndex)."""
+        self._answered_at: dict[str, float] = {}
         self._outbox: list[tuple[str, RaftMessage]] = []
-        self._word_at = -float("inf")
-        """When a leader was heard of last."""
+        self._leader_heard_at = -float("inf")
+        """When the leader's last message arrived."""
         self.due_at = 0.0
-        """When `tick` is to be called next."""
-        self._rest(now)
+        """Time of the next call of `tick`."""
+        self._reset_timer(now)
 
-    # What is asked of it.
+    # Public methods.
 
     def tick(self, now: float) -> None:
-        """Time has passed."""
+        """Handle expired timers."""
         if now < self.due_at:
             return
         if self.role != "leader":
@@ -113,10 +113,10 @@ class Raft:
         elif len(self.live(now)) < self._majority:
             self._follow(self.saved.term, None, now)  # others may have another by now
         else:
-            self._tell_all(now)
+            self._send_appends(now)
 
     def propose(self, holding: Holding, now: float) -> int | None:
-        """The index of its entry, which counts once it is committed; None: this voter does not lead, or has no room."""
+        """The index of the new entry, which is valid once committed; None: this voter is not the leader, or is full."""
         waiting = self.saved.last_index - self.committed
         if self.role != "leader" or waiting >= self.MAX_OPEN or waiting + len(self.holdings()) >= MAX_HOLDINGS:
             return None
@@ -124,7 +124,7 @@ class Raft:
         return self.saved.last_index
 
     def receive(self, sender: str, message: RaftMessage, now: float) -> None:
-        """Another voter says something; whatever comes late or twice does no harm."""
+        """Handle a message of another voter; late and repeated messages do no harm."""
         if sender not in self._others:
             return
         self._compact()
@@ -132,26 +132,26 @@ class Raft:
             self._follow(message.term, None, now)
         match message:
             case AskVote():
-                self._hear_ask(sender, message, now)
+                self._on_ask_vote(sender, message, now)
             case GiveVote():
-                self._hear_vote(sender, message, now)
+                self._on_vote(sender, message, now)
             case Append():
-                self._hear_append(sender, message, now)
+                self._on_append(sender, message, now)
             case Appended():
-                self._hear_appended(sender, message, now)
+                self._on_appended(sender, message, now)
 
     def take(self) -> Sequence[tuple[str, RaftMessage]]:
-        """What is to be sent, and to whom."""
+        """Messages to send, with their receivers."""
         found, self._outbox = self._outbox, []
         return found
 
     def live(self, now: float) -> frozenset[str]:
-        """Voters that have answered the leader lately, itself among them."""
+        """Voters that have answered the leader recently, itself included."""
         since = now - LONGEST_S
-        return frozenset(voter for voter, at in self._heard.items() if at >= since) | {self.own}
+        return frozenset(voter for voter, at in self._answered_at.items() if at >= since) | {self.own}
 
     def holdings(self) -> Mapping[str, Holding]:
-        """By assignment, who holds its update, by what is committed."""
+        """By assignment, the holder of its update, from committed entries."""
         return self.saved.holdings(self.committed)
 
     # Votes.
@@ -160,34 +160,34 @@ class Raft:
         self.role, self.leader = "on trial", None
         self._ask_votes(now, self.saved.term + 1, is_trial=True)
 
-    def _stand(self, now: float) -> None:
+    def _become_candidate(self, now: float) -> None:
         self.role = "candidate"
         self.saved = msgspec.structs.replace(self.saved, term=self.saved.term + 1, voted_for=self.own)
         self._ask_votes(now, self.saved.term, is_trial=False)
 
     def _ask_votes(self, now: float, term: int, *, is_trial: bool) -> None:
-        self._rest(now)
+        self._reset_timer(now)
         self._votes = {self.own}
         ask = AskVote(term, self.saved.last_index, self.saved.last_term, is_trial)
         self._outbox += [(voter, ask) for voter in self._others]
 
-    def _hear_ask(self, sender: str, ask: AskVote, now: float) -> None:
+    def _on_ask_vote(self, sender: str, ask: AskVote, now: float) -> None:
         saved = self.saved
-        is_as_long = (ask.last_term, ask.last_index) >= (saved.last_term, saved.last_index)
+        is_up_to_date = (ask.last_term, ask.last_index) >= (saved.last_term, saved.last_index)
         if ask.is_trial:
-            is_led = self.role == "leader" or now - self._word_at < SHORTEST_S
-            is_given = is_as_long and ask.term > saved.term and not is_led
+            is_led = self.role == "leader" or now - self._leader_heard_at < SHORTEST_S
+            is_given = is_up_to_date and ask.term > saved.term and not is_led
         else:
-            is_given = is_as_long and ask.term == saved.term and self._may_vote_for(sender)
+            is_given = is_up_to_date and ask.term == saved.term and self._may_vote_for(sender)
             if is_given:
                 self.saved = msgspec.structs.replace(saved, voted_for=sender)
-                self._rest(now)
+                self._reset_timer(now)
         self._outbox.append((sender, GiveVote(ask.term if is_given else saved.term, is_given, ask.is_trial)))
 
     def _may_vote_for(self, sender: str) -> bool:
         return self.saved.voted_for in (None, sender)
 
-    def _hear_vote(self, sender: str, vote: GiveVote, now: float) -> None:
+    def _on_vote(self, sender: str, vote: GiveVote, now: float) -> None:
         awaited = {"on trial": (self.saved.term + 1, True), "candidate": (self.saved.term, False)}.get(self.role)
         if not vote.is_given or (vote.term, vote.is_trial) != awaited:
             return
@@ -195,29 +195,29 @@ class Raft:
         if len(self._votes) < self._majority:
             return
         if vote.is_trial:
-            self._stand(now)
+            self._become_candidate(now)
         else:
-            self._lead(now)
+            self._become_leader(now)
 
     # Leading.
 
-    def _lead(self, now: float) -> None:
+    def _become_leader(self, now: float) -> None:
         self.role, self.leader = "leader", self.own
         self._next = dict.fromkeys(self._others, self.saved.last_index + 1)
-        self._same = dict.fromkeys(self._others, 0)
-        self._heard = dict.fromkeys(self._votes, now)
-        self._write(Entry(self.saved.term), now)  # with it those of earlier terms are committed
+        self._match = dict.fromkeys(self._others, 0)
+        self._answered_at = dict.fromkeys(self._votes, now)
+        self._write(Entry(self.saved.term), now)  # commits the entries of earlier terms with it
 
     def _write(self, entry: Entry, now: float) -> None:
         self.saved = msgspec.structs.replace(self.saved, log=(*self.saved.log, entry))
-        self._tell_all(now)
+        self._send_appends(now)
 
-    def _tell_all(self, now: float) -> None:
+    def _send_appends(self, now: float) -> None:
         self.due_at = now + HEARTBEAT_S
         for voter in self._others:
-            self._tell(voter)
+            self._send_append(voter)
 
-    def _tell(self, voter: str) -> None:
+    def _send_append(self, voter: str) -> None:
         saved = self.saved
         after = max(self._next[voter] - 1, saved.snapshot.index)
         snapshot = saved.snapshot if self._next[voter] <= saved.snapshot.index else None
@@ -227,25 +227,25 @@ class Raft:
         append = Append(saved.term, after, after_term, entries, self.committed, snapshot)
         self._outbox.append((voter, append))
 
-    def _hear_appended(self, sender: str, told: Appended, now: float) -> None:
-        if self.role != "leader" or told.term != self.saved.term:
+    def _on_appended(self, sender: str, appended: Appended, now: float) -> None:
+        if self.role != "leader" or appended.term != self.saved.term:
             return
-        self._heard[sender] = now
-        if not told.is_same:
+        self._answered_at[sender] = now
+        if not appended.is_same:
             before = self._next[sender]
-            self._next[sender] = max(self._same[sender] + 1, min(before - 1, told.index + 1))
+            self._next[sender] = max(self._match[sender] + 1, min(before - 1, appended.index + 1))
             if self._next[sender] != before:
-                self._tell(sender)
-        elif told.index > self._same[sender] and told.index <= self.saved.last_index:
-            self._same[sender] = told.index
-            self._next[sender] = max(self._next[sender], told.index + 1)
+                self._send_append(sender)
+        elif appended.index > self._match[sender] and appended.index <= self.saved.last_index:
+            self._match[sender] = appended.index
+            self._next[sender] = max(self._next[sender], appended.index + 1)
             self._commit()
-            if told.index < self.saved.last_index:
-                self._tell(sender)
+            if appended.index < self.saved.last_index:
+                self._send_append(sender)
 
     def _commit(self) -> None:
-        """Up to where a majority has the log, if an entry of this term is the last there (figure 8)."""
-        reached = sorted((self.saved.last_index, *self._same.values()), reverse=True)[self._majority - 1]
+        """Commit up to the index that a majority has, if that entry is of this term (figure 8)."""
+        reached = sorted((self.saved.last_index, *self._match.values()), reverse=True)[self._majority - 1]
         if reached > self.committed and self._may_commit(reached):
             self.committed = reached
 
@@ -254,7 +254,7 @@ class Raft:
 
     # Following.
 
-    def _hear_append(self, sender: str, append: Append, now: float) -> None:
+    def _on_append(self, sender: str, append: Append, now: float) -> None:
         if append.term < self.saved.term:
             self._outbox.append((sender, Appended(self.saved.term, 0, is_same=False)))
             return
@@ -262,19 +262,19 @@ class Raft:
         if append.snapshot is not None:
             self._install(append.snapshot)
         after, entries, saved = append.after, append.entries, self.saved
-        if after < saved.snapshot.index:  # those before are in the snapshot, which is committed
+        if after < saved.snapshot.index:  # earlier entries are in the snapshot, which is committed
             entries, after = entries[saved.snapshot.index - after :], saved.snapshot.index
         elif saved.term_at(after) != append.after_term:
             index = max(self.committed, min(saved.last_index, after - 1))
             self._outbox.append((sender, Appended(saved.term, index, is_same=False)))
             return
         reached = append.after + len(append.entries)
-        self._take_over(after, entries)
+        self._append_entries(after, entries)
         self.committed = max(self.committed, min(append.committed, reached))
         self._outbox.append((sender, Appended(saved.term, reached, is_same=True)))
 
-    def _take_over(self, after: int, entries: Sequence[Entry]) -> None:
-        """The log goes on with these; what is there already stays, with what comes after it."""
+    def _append_entries(self, after: int, entries: Sequence[Entry]) -> None:
+        """Append `entries` after index `after`; matching ones stay, a conflicting one and all after it are replaced."""
         for number, entry in enumerate(entries):
             index = after + number + 1
             if self.saved.term_at(index) != entry.term:
@@ -303,17 +303,17 @@ class Raft:
         if term > self.saved.term:
             self.saved = msgspec.structs.replace(self.saved, term=term, voted_for=None)
         if leader is not None:
-            self._word_at = now
+            self._leader_heard_at = now
         if leader is not None or self.role == "leader":
-            self._rest(now)
+            self._reset_timer(now)
         self.role, self.leader = "follower", leader
 
-    def _rest(self, now: float) -> None:
+    def _reset_timer(self, now: float) -> None:
         self.due_at = now + self._rng.uniform(SHORTEST_S, LONGEST_S)
 
 
 def _is_of_a_trial(message: RaftMessage) -> bool:
-    """Whether it names a term that has not begun."""
+    """Whether the message names a term that has not begun."""
     match message:
         case AskVote():
             return message.is_trial

@@ -1,4 +1,4 @@
-"""The threads of an island: one follows the platform's absence, one the time, and one calls each other voter."""
+"""The threads of an island: one follows the connection to the platform, one runs timers, one calls each voter."""
 
 import logging
 import threading
@@ -19,23 +19,23 @@ from coterie_wire.relaying import Lead, Peer
 log = logging.getLogger(__name__)
 SENT = "roles of an island"
 _WITHIN_S = 3.0
-"""Of a parcel and its answer."""
-_TOLD_S = 10.0
-"""Between two entries in the owner's list of what was sent: voters speak five times a second."""
+"""Seconds for a parcel and its answer."""
+_REPORT_S = 10.0
+"""Seconds between two entries in the owner's list of what was sent; voters send five parcels a second."""
 _PAUSE_S = 0.1
-"""Before a voter that does not answer is called again."""
+"""Seconds before a voter that does not answer is called again."""
 
 
 def current_lead(now: Now, membership: IslandMembership | None) -> Lead | None:
-    """What the platform says of leading, or said before the agent was started without it."""
+    """The supernode role by the latest directive, or as stored where the agent has started without the platform."""
     if now.directive is not None:
         return now.directive.lead
-    return None if membership is None else membership.kept_lead
+    return None if membership is None else membership.stored_lead
 
 
 @dataclass(kw_only=True)
 class IslandThread:
-    """Takes part in the island while the platform is away."""
+    """Takes part in the island while the platform is unreachable."""
 
     membership: IslandMembership
     situation: Situation
@@ -46,7 +46,7 @@ class IslandThread:
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
         start_guarded(
-            "island-time", self._pass_time, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end
+            "island-time", self._run_timer, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end
         )
         while not (now := self.situation.now).stopping:
             try:
@@ -56,16 +56,16 @@ class IslandThread:
             self.situation.wait(now.edition, None)
         self.membership.stop()
 
-    def _pass_time(self) -> None:
+    def _run_timer(self) -> None:
         leader: str | None = None
         while not self.situation.now.stopping:
             self._call_others()
             status = self.membership.status()
-            self.situation.tell_island(status)
+            self.situation.set_island(status)
             if status is not None and status.leader not in (None, leader):
                 log.info("the platform is away, and device %s leads this neighbourhood", status.leader)
             leader = None if status is None else status.leader or leader
-            self.membership.pass_time()
+            self.membership.tick()
 
     def _call_others(self) -> None:
         self._callers = {voter: thread for voter, thread in self._callers.items() if thread.is_alive()}
@@ -76,21 +76,21 @@ class IslandThread:
                 thread.start()
 
     def _call(self, voter: Peer) -> None:
-        """Bring one voter what is for it, for as long as the island lasts."""
-        unsaid_bytes, said_at = 0, -float("inf")
+        """Send parcels to one voter while the device takes part in the island."""
+        unreported_bytes, reported_at = 0, -float("inf")
         while (found := self.membership.parcel(voter)) is not None:
             parcel, body = found
-            unsaid_bytes += len(body)
+            unreported_bytes += len(body)
             try:
-                if time.monotonic() - said_at >= _TOLD_S:
-                    self.record_sent(SENT, unsaid_bytes)
-                    unsaid_bytes, said_at = 0, time.monotonic()
-                self.membership.hear(voter, parcel, self._ask(voter, body))
+                if time.monotonic() - reported_at >= _REPORT_S:
+                    self.record_sent(SENT, unreported_bytes)
+                    unreported_bytes, reported_at = 0, time.monotonic()
+                self.membership.receive_answer(voter, parcel, self._ask(voter, body))
             except (AgentError, WireError) as error:
                 log.debug("%s", error.detail)
                 self.situation.wait_for_stop(_PAUSE_S)
-        if unsaid_bytes:
-            self.record_sent(SENT, unsaid_bytes)
+        if unreported_bytes:
+            self.record_sent(SENT, unreported_bytes)
 
     def _ask(self, voter: Peer, body: bytes) -> bytes:
         """Raises Unreachable."""

@@ -1,1 +1,1 @@
-"""The connection to the platform: HTTPS for everything, a socket for control, one rule for what to retry."""
+"""The connection to the platform: HTTPS for all requests, a socket for control, one rule for what to retry."""

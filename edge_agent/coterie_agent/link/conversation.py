@@ -9,7 +9,7 @@ from coterie_wire.messages import PlatformFrame, Request, decode_platform_frame
 
 
 class Broken(NamedTuple):
-    """The other side does not use our protocol; the connection must be closed."""
+    """The other side violates the protocol; the connection must be closed."""
 
     detail: str
 

@@ -3,18 +3,18 @@
 from coterie_agent.errors import STORE_FULL, AgentError, Exit
 from coterie_wire.messages import Problem
 
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses that do not depend on the request itself."""
 CREDENTIAL_UNKNOWN = "fleet.credential_unknown"
 _CREDENTIAL_ENDED = frozenset({"fleet.revoked", "fleet.left", CREDENTIAL_UNKNOWN})
 CERTIFICATE_REFUSED = frozenset({"fleet.certificate_missing", "fleet.certificate_unknown", "fleet.certificate_expired"})
-"""The credential is good; the device is to ask for another certificate of its connection."""
-FETCHED_ANEW = frozenset({"bundle.wrong_hash", "bundle.missing"})
-"""A damaged blob was removed, so the next attempt downloads it."""
+"""The credential is valid; the device must request another certificate for its connections."""
+FETCHED_AGAIN = frozenset({"bundle.wrong_hash", "bundle.missing"})
+"""A damaged blob was removed, so the next attempt downloads it again."""
 
 
 class Unreachable(AgentError):
-    """No answer, or none that is the platform's."""
+    """There is no answer, or it is not from the platform."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("link.unreachable", detail, exit_code=Exit.UNREACHABLE)
@@ -29,16 +29,16 @@ class Refused(AgentError):
         self.status = problem.status
         wait_s = problem.fields.get("wait_s")
         self.wait_s = None if isinstance(wait_s, bool) or not isinstance(wait_s, int | float) else float(wait_s)
-        """Seconds after which the platform wants to be asked again; None: it does not say."""
+        """Seconds after which the platform may be asked again; None: it does not say."""
 
     @property
     def is_revoked(self) -> bool:
-        """Whether this device's credential has ended, for good."""
+        """Whether this device's credential has ended for good."""
         return self.exit_code is Exit.REVOKED
 
 
 def is_retryable(error: AgentError) -> bool:
     """Whether the same request can succeed later."""
     if isinstance(error, Refused):
-        return error.status in _PASSING or error.code in CERTIFICATE_REFUSED
-    return isinstance(error, Unreachable) or error.code in FETCHED_ANEW or error.code == STORE_FULL
+        return error.status in _TEMPORARY or error.code in CERTIFICATE_REFUSED
+    return isinstance(error, Unreachable) or error.code in FETCHED_AGAIN or error.code == STORE_FULL

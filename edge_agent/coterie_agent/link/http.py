@@ -21,7 +21,7 @@ from coterie_wire.version import PRESIGNED
 
 R = TypeVar("R", bound=Message)
 RecordSent = Callable[[str, int], None]
-"""Called with what is about to leave the device, and its size in bytes."""
+"""Called with what is about to be sent from the device, and its size in bytes."""
 
 UploadKind = Literal["update", "masked-update", "portion", "partial"]
 _UPLOADED_TO: Mapping[UploadKind, str] = {
@@ -34,9 +34,9 @@ _TIMEOUT = urllib3.Timeout(connect=10, read=30)
 _READ_BYTES = 64 << 10
 _CONNECTIONS = 3
 _CUTS = 3
-"""So many connections in a row that end without an answer are taken for a refusal of the certificate."""
-_SHOWS_NOTHING = frozenset({"/ask-certificate"})
-"""Where no certificate is shown: it may be the one that is refused."""
+"""Consecutive connections without an answer that count as a refusal of the certificate."""
+_WITHOUT_CERTIFICATE = frozenset({"/ask-certificate"})
+"""Requests without a certificate, as the current one may be refused."""
 TEMPORARY_REDIRECT = 307
 BAD_REQUEST = 400
 NAMES = {exchange.request: name for name, exchange in EXCHANGES.items()}
@@ -55,29 +55,30 @@ class HttpLink:
         certificate: Path | None = None,
         trace: TraceHeader | None = None,
     ) -> None:
-        """`certificate` is the file of this device's connections' certificate and its key, once it has one; None: they
-        show none. One that has replaced it is shown from the next request on. `trace` makes the value of each request's
+        """`certificate`: file with the client certificate and its key, which need not exist yet; None: no certificate.
+
+        A replaced certificate is used from the next request on. `trace` computes the value of each request's
         ``traceparent``; None: requests have none.
         """
         self._base = f"{url.rstrip('/')}/device/v1"
         self._headers = {"User-Agent": f"coterie-agent/{VERSION}", "Accept": "application/json"}
         self._trace = trace
         self._credential = credential
-        self.go_back: Callable[[], bool] = lambda: False
-        """Asked where the platform does not know the credential: whether another is used from now on."""
+        self.use_former_credential: Callable[[], bool] = lambda: False
+        """Called where the platform does not know the credential; whether another is used from now on."""
         self._record_sent = record_sent
-        self._goes_to_storage = True
+        self._uses_storage = True
         self._ca_file, self._certificate = ca_file, certificate if url.startswith("https:") else None
         self._pool = urllib3.PoolManager(maxsize=_CONNECTIONS, retries=False, timeout=_TIMEOUT, ca_certs=ca_file)
         self._certified, self._certified_at = self._pool, 0
         self._lock = threading.Lock()
         self._cuts = 0
         self.certify: Callable[[], bool] = lambda: False
-        """Asked where the platform, or a proxy before it, refuses the certificate: whether another is shown from now
+        """Called where the platform, or a proxy before it, refuses the certificate; whether another is used from now
         on."""
 
     def use_credential(self, credential: str) -> None:
-        """Show this one from the next request on."""
+        """Use this credential from the next request on."""
         self._credential = credential
 
     def call(self, message: Message, reply: type[R]) -> R:
@@ -106,7 +107,7 @@ class HttpLink:
         return self._download(f"/portions/{transfer}", offset)
 
     def download_release(self, path: str) -> Iterator[bytes]:
-        """The bytes of a file of the repository of releases, which the platform passes on as it is.
+        """The bytes of a file of the repository of releases, which the platform serves unchanged.
 
         Raises Unreachable or Refused.
         """
@@ -116,7 +117,7 @@ class HttpLink:
 
     def _download(self, path: str, offset: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        preference = {"Prefer": PRESIGNED} if self._goes_to_storage else {}
+        preference = {"Prefer": PRESIGNED} if self._uses_storage else {}
         with self._request("GET", path, body=None, headers={**headers, **preference}) as response:
             if response.status != TEMPORARY_REDIRECT:
                 yield from self._received(path, response, offset)
@@ -127,21 +128,21 @@ class HttpLink:
         yield from self._from_storage(path, place, headers, offset)
 
     def _from_storage(self, path: str, url: str, headers: Mapping[str, str], offset: int) -> Iterator[bytes]:
-        """What the object storage sends, which is told nothing but the URL: the credential is the platform's alone.
+        """The bytes from the object storage, which receives only the URL, never the credential.
 
-        Bytes are hashed by who keeps them. A storage that this device cannot reach is not asked again.
+        The caller verifies the hash. A storage that this device cannot reach is not tried again.
         """
         if self._base.startswith("https:") and not url.startswith("https:"):
-            self._goes_to_storage = False
+            self._uses_storage = False
             raise Unreachable("the platform sends downloads to an object storage without TLS")
         try:
             response = self._pool.request("GET", url, headers=headers, preload_content=False, redirect=False)
         except urllib3.exceptions.HTTPError as error:
-            self._goes_to_storage = False
+            self._uses_storage = False
             raise Unreachable(f"the object storage does not answer: {_sentence(error)}") from error
         try:
             if response.status not in (200, 206):
-                self._goes_to_storage = False
+                self._uses_storage = False
                 raise Unreachable(f"the object storage answers {response.status}; the platform itself is asked next")
             yield from self._received(path, response, offset)
         finally:
@@ -174,11 +175,11 @@ class HttpLink:
     def _request(
         self, method: str, path: str, *, body: bytes | None, headers: dict[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
-        shown = self._credential
-        own = {} if shown is None else {"Authorization": f"Bearer {shown}"}
+        credential = self._credential
+        own = {} if credential is None else {"Authorization": f"Bearer {credential}"}
         if self._trace is not None:
             own["traceparent"] = self._trace()
-        pool = self._pool if path in _SHOWS_NOTHING else self._showing()
+        pool = self._pool if path in _WITHOUT_CERTIFICATE else self._certified_pool()
         try:
             response = pool.request(
                 method,
@@ -190,21 +191,21 @@ class HttpLink:
             )
         except urllib3.exceptions.HTTPError as error:
             if pool is not self._pool:
-                self._look_at_certificate(error)
+                self._check_certificate(error)
             raise Unreachable(f"{self._base} does not answer: {_sentence(error)}") from error
         self._cuts = 0
         try:
             if response.status >= 300 and response.status != TEMPORARY_REDIRECT:
-                raise self._refused(response.status, _read(response), shown, certified=pool is not self._pool)
+                raise self._refused(response.status, _read(response), credential, certified=pool is not self._pool)
             yield response
         except BaseException:
-            response.close()  # what was not read would be taken for the next answer
+            response.close()  # unread bytes would be taken for the next answer
             raise
         response.drain_conn()
         response.release_conn()
 
-    def _showing(self) -> urllib3.PoolManager:
-        """Connections that show the certificate, where there is one: in every process that which the agent has now."""
+    def _certified_pool(self) -> urllib3.PoolManager:
+        """Connections with the current certificate, which another process may replace; without one if there is none."""
         if self._certificate is None:
             return self._pool
         try:
@@ -220,21 +221,21 @@ class HttpLink:
                 self._certified_at = written_at
             return self._certified
 
-    def _look_at_certificate(self, error: urllib3.exceptions.HTTPError) -> None:
-        """A request that showed the certificate has failed: ask for another where that may be why.
+    def _check_certificate(self, error: urllib3.exceptions.HTTPError) -> None:
+        """Request another certificate where the current one may be why a request has failed.
 
-        Some servers say so by TLS's alert; others only cut the connection, as asyncio's do. The request for another is
-        answered only where the platform can be reached without the certificate.
+        Some servers send a TLS alert; others, such as asyncio's, only close the connection. The request for another is
+        answered only where the platform can be reached without a certificate.
         """
         self._cuts += cuts_connection(error)
         if refuses_certificate(error) or self._cuts >= _CUTS:
             self._cuts = 0
             self.certify()
 
-    def _refused(self, status: int, body: bytes, shown: str | None, *, certified: bool) -> Refused | Unreachable:
-        """What to raise: the end of a credential that another has replaced meanwhile is not the device's end.
+    def _refused(self, status: int, body: bytes, credential: str | None, *, certified: bool) -> Refused | Unreachable:
+        """The error to raise; if a refused credential was replaced meanwhile, the device retries with the new one.
 
-        A proxy that refuses a certificate by an answer sends a page of its own (nginx: status 400).
+        A proxy that refuses a certificate may answer with its own page (nginx: status 400).
         """
         try:
             problem = _problem(status, body)
@@ -245,8 +246,8 @@ class HttpLink:
         if problem.code in CERTIFICATE_REFUSED and self.certify():
             return Unreachable("the device has another certificate, which is shown next")
         refused = Refused(problem)
-        is_replaced = refused.is_revoked and self._credential != shown
-        if is_replaced or (problem.code == CREDENTIAL_UNKNOWN and self.go_back()):
+        is_replaced = refused.is_revoked and self._credential != credential
+        if is_replaced or (problem.code == CREDENTIAL_UNKNOWN and self.use_former_credential()):
             return Unreachable("the credential was replaced meanwhile; the other is shown next")
         return refused
 
@@ -269,7 +270,7 @@ def _decode(body: bytes, reply: type[R]) -> R:
 
 
 def _problem(status: int, body: bytes) -> Problem:
-    """The platform's error; an error page of a proxy or a captive portal is not an answer."""
+    """The platform's error. Raises Unreachable for the error page of a proxy or a captive portal."""
     try:
         return from_json(body, Problem)
     except UNREADABLE as error:
@@ -277,7 +278,7 @@ def _problem(status: int, body: bytes) -> Problem:
 
 
 def _sentence(error: urllib3.exceptions.HTTPError) -> str:
-    """The cause, without the objects that urllib3 prints in front of it."""
+    """The cause, without urllib3's prefix of object names."""
     if speaks_no_tls(error):
         return "it does not speak TLS; in a network that you trust, an address with http:// does without"
     return str(getattr(error, "reason", error)).rpartition(">: ")[2] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Asks another device: one request, one answer, both bounded, since what answers there may be anybody."""
+"""Asks another device: one request, one answer, both bounded, since any host may answer there."""
 
 import socket
 import threading
@@ -9,9 +9,9 @@ from coterie_agent.link.failure import Unreachable
 
 CONNECT_S = 3.0
 _IDLE_S = 30.0
-"""Longest gap."""
+"""Longest gap in seconds between two reads."""
 WITHIN_S = 90.0
-"""Of a request and its answer, however steadily their bytes come."""
+"""Seconds for a request and its answer in all."""
 
 
 def ask_neighbour(
@@ -21,19 +21,19 @@ def ask_neighbour(
     *,
     at_most_bytes: int,
     within_s: float = WITHIN_S,
-    way: socket.socket | None = None,
+    sock: socket.socket | None = None,
 ) -> bytes:
-    """The answer of the device at ``HOST:PORT``, of so many bytes at most. Raises Unreachable where none comes.
+    """The answer of the device at ``HOST:PORT``, of at most `at_most_bytes`. Raises Unreachable where none comes.
 
-    `way` is a connection to it, which is closed; None: one is made.
+    `sock`: an open connection to it, which is closed; None: one is opened.
     """
     connection = HTTPConnection(address, timeout=CONNECT_S)
     watchdog: threading.Timer | None = None
     try:
-        if way is None:
+        if sock is None:
             connection.connect()
         else:
-            connection.sock = way
+            connection.sock = sock
         connection.sock.settimeout(_IDLE_S)
         watchdog = threading.Timer(within_s, _end, [connection.sock])
         watchdog.daemon = True

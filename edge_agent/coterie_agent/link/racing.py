@@ -1,4 +1,4 @@
-"""Connects to a device that has several addresses: to whichever is there first (RFC 8305, without its DNS)."""
+"""Connects to the first of a device's addresses that answers (RFC 8305, without its DNS)."""
 
 import errno
 import os
@@ -13,14 +13,14 @@ from itertools import zip_longest
 from coterie_agent.device import host_and_port, with_port
 
 STAGGER_S = 0.25
-"""After so long without an answer the next one is tried, too (§5)."""
+"""Seconds without an answer after which the next address is tried, too (§5)."""
 _UNDER_WAY = (errno.EINPROGRESS, errno.EWOULDBLOCK, getattr(errno, "WSAEWOULDBLOCK", errno.EWOULDBLOCK))
 
 
 def in_order(addresses: Sequence[str]) -> list[str]:
-    """``HOST:PORT`` as they are tried: both families in turn, IPv6 first (§4); those of one link last.
+    """The addresses ``HOST:PORT`` in the order of tries: both families in turn, IPv6 first (§4); link-local ones last.
 
-    A name of a host becomes all addresses that it has. Raises OSError where it has none.
+    A host name is resolved to all its addresses. Raises OSError where it has none.
     """
     families: tuple[list[str], list[str], list[str]] = ([], [], [])
     for address in dict.fromkeys(number for one in addresses for number in _numbers(one)):
@@ -31,9 +31,9 @@ def in_order(addresses: Sequence[str]) -> list[str]:
 
 
 def connect_first(addresses: Sequence[str], *, within_s: float) -> tuple[socket.socket, str]:
-    """A connection, and to which of `addresses` it is: each has so many seconds.
+    """A connection, and which of `addresses` it is to; each has `within_s` seconds.
 
-    Raises OSError, of the last that failed, where there is none.
+    Raises the last OSError where none answers.
     """
     waiting, failure = list(addresses), OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
     with selectors.DefaultSelector() as selector:
@@ -44,7 +44,7 @@ def connect_first(addresses: Sequence[str], *, within_s: float) -> tuple[socket.
                 if waiting and (now >= next_at or not selector.get_map()):
                     address, next_at = waiting.pop(0), now + STAGGER_S
                     try:
-                        selector.register(_begun(address), selectors.EVENT_WRITE, (address, now + within_s))
+                        selector.register(_start_connecting(address), selectors.EVENT_WRITE, (address, now + within_s))
                     except OSError as error:
                         failure, next_at = error, now
                     continue
@@ -53,14 +53,14 @@ def connect_first(addresses: Sequence[str], *, within_s: float) -> tuple[socket.
                     raise failure
                 ends = min(key.data[1] for key in under_way)
                 for key, _ in selector.select(max(0.0, min(ends, next_at) - now if waiting else ends - now)):
-                    way = key.fileobj
-                    assert isinstance(way, socket.socket)
-                    code = way.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    selector.unregister(way)
+                    connection = key.fileobj
+                    assert isinstance(connection, socket.socket)
+                    code = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    selector.unregister(connection)
                     if code == 0:
-                        way.settimeout(within_s)
-                        return way, key.data[0]
-                    way.close()
+                        connection.settimeout(within_s)
+                        return connection, key.data[0]
+                    connection.close()
                     failure, next_at = OSError(code, os.strerror(code)), time.monotonic()
                 for key in under_way:
                     if key.data[1] <= time.monotonic() and key.fd in selector.get_map():
@@ -76,19 +76,19 @@ def _numbers(address: str) -> list[str]:
     host, port = host_and_port(address)
     if ":" in host:
         return [address]
-    return [with_port(str(there[0]), port) for *_, there in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    return [with_port(str(target[0]), port) for *_, target in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def _begun(address: str) -> socket.socket:
+def _start_connecting(address: str) -> socket.socket:
     host, port = host_and_port(address)
-    family, kind, protocol, _, there = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    way = socket.socket(family, kind, protocol)
-    way.setblocking(False)
-    code = way.connect_ex(there)
+    family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    connection = socket.socket(family, kind, protocol)
+    connection.setblocking(False)
+    code = connection.connect_ex(target)
     if code not in (0, *_UNDER_WAY):
-        way.close()
+        connection.close()
         raise OSError(code, os.strerror(code))
-    return way
+    return connection
 
 
 def _close(key: selectors.SelectorKey) -> None:

@@ -29,7 +29,7 @@ _OPEN_TIMEOUT_S = 5.0
 
 
 class SocketLink:
-    """One connection; when it is closed, by whichever side, it stays closed."""
+    """One connection; once closed by either side, it stays closed."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class SocketLink:
         ca_file: str | None = None,
         certificate: Path | None = None,
     ) -> None:
-        """Connect, and show the certificate where that file is.
+        """Connect, with the client certificate if the file exists.
 
         `on_wake` and `on_close` are called from the reading thread.
 
@@ -53,7 +53,7 @@ class SocketLink:
         self._waiting: dict[int, Future[bytes]] = {}
         self._lock = threading.Lock()
         self.spread_s = 0.0
-        """Where the platform has closed the socket: within how many seconds the device connects again."""
+        """Width in seconds of the window in which the device reconnects after the platform has closed the socket."""
         self._open = ExitStack()
         self._connection = _connect(self._open, url, credential, ca_file, certificate)
         self._reader = threading.Thread(target=self._read, name="socket", daemon=True)
@@ -99,7 +99,7 @@ class SocketLink:
                     self._settle(event.id, Refused(event.problem))
                 else:
                     self._on_wake()
-        except ConnectionClosed as closed:  # the heartbeat went unanswered, or the other side broke off
+        except ConnectionClosed as closed:  # the heartbeat was not answered, or the other side closed
             if closed.rcvd is not None:
                 self.spread_s = spread_of(closed.rcvd.code, closed.rcvd.reason)
         finally:
@@ -134,7 +134,7 @@ def _connect(
             additional_headers={"Authorization": f"Bearer {credential}"},
             user_agent_header=f"coterie-agent/{VERSION}",
             compression=None,  # frames are small, and deflate costs the platform 30 KB for each device
-            proxy=None,  # as HTTPS does: the owner's URL is where it goes
+            proxy=None,  # as for HTTPS: connect to the owner's URL directly
             max_size=MAX_MESSAGE_BYTES,
             open_timeout=_OPEN_TIMEOUT_S,
             ping_interval=_HEARTBEAT_S,

@@ -1,4 +1,4 @@
-"""TLS of connections to the platform: whom the device trusts, and the certificate that it shows."""
+"""TLS of connections to the platform: trusted authorities, and the client certificate."""
 
 import logging
 import ssl
@@ -10,9 +10,9 @@ log = logging.getLogger(__name__)
 
 
 def client_context(*, ca_file: str | None, certificate: Path | None) -> ssl.SSLContext:
-    """A context that trusts `ca_file` (None: the system's authorities), and shows the certificate where there is one.
+    """A context that trusts `ca_file` (None: the system's authorities), with the client certificate if there is one.
 
-    A file that cannot be read is shown to nobody: the platform says that it is missing, and gives another.
+    An unreadable file is not used: the platform then reports a missing certificate, and issues another.
     """
     context = ssl.create_default_context(cafile=ca_file)
     if certificate is not None and certificate.exists():
@@ -24,7 +24,7 @@ def client_context(*, ca_file: str | None, certificate: Path | None) -> ssl.SSLC
 
 
 def refuses_certificate(error: urllib3.exceptions.HTTPError) -> bool:
-    """Whether the other side has ended the handshake because of the certificate that it was shown (RFC 8446, 6.2)."""
+    """Whether the other side has ended the handshake because of the client certificate (RFC 8446, 6.2)."""
     cause = error.__context__
     name = cause.reason if isinstance(cause, ssl.SSLError) else None
     return isinstance(name, str) and "ALERT" in name and ("CERTIFICATE" in name or "UNKNOWN_CA" in name)
@@ -37,5 +37,5 @@ def speaks_no_tls(error: urllib3.exceptions.HTTPError) -> bool:
 
 
 def cuts_connection(error: urllib3.exceptions.HTTPError) -> bool:
-    """Whether there was a connection, which the other side has ended without an answer."""
+    """Whether the other side has closed an established connection without an answer."""
     return isinstance(error, urllib3.exceptions.ProtocolError) or isinstance(error.__context__, ssl.SSLEOFError)

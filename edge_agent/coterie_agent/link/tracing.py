@@ -1,4 +1,4 @@
-"""The header by which the platform's traces hang together with this device's requests (W3C Trace Context, level 1)."""
+"""The header that connects this device's requests with the platform's traces (W3C Trace Context, level 1)."""
 
 import hashlib
 import secrets
@@ -9,9 +9,9 @@ TraceHeader: TypeAlias = Callable[[], str]
 
 
 def trace_header(topic: Callable[[], str]) -> TraceHeader:
-    """Makes the value of each request's ``traceparent``.
+    """A function that computes the value of each request's ``traceparent``.
 
-    Requests of one `topic`, an assignment, are one trace, by a key that goes with the process; one without is its own.
+    Requests of one `topic` (an assignment) share a trace id, by a key of this process; one without gets its own.
     """
     key = secrets.token_bytes(32)
 

@@ -1,1 +1,1 @@
-"""The owner's page for his phone: on the local network, over TLS, to phones that were let in by a link (ADR 127)."""
+"""The owner's page for phones: on the local network, over TLS, for phones signed in by a link (ADR 127)."""

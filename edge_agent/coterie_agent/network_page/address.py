@@ -1,4 +1,4 @@
-"""Where on the local network the page is."""
+"""The address of the page on the local network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _HTTPS = 443
 
 @dataclass(frozen=True)
 class PageAddress:
-    """By what name phones call the device, and on which of its addresses it listens."""
+    """The host name that phones use for the device, and the address on which it listens."""
 
     host: str
     listens: str
@@ -21,12 +21,12 @@ class PageAddress:
 
     @property
     def authority(self) -> str:
-        """As requests name it: ``HOST:PORT``, without the port that HTTPS has anyway."""
+        """As in requests' Host header: ``HOST:PORT``, without HTTPS's default port."""
         return with_port(self.host, self.port).removesuffix(f":{_HTTPS}")
 
 
 def page_address(settings: PageSettings, own: Callable[[], str]) -> PageAddress:
-    """Where the page is to be; `own`: the device's address on the way to the platform.
+    """The address to serve the page at; `own`: returns the device's address towards the platform.
 
     Raises AgentError ``page.no_address`` or ``page.public_address``, and what `own` raises.
     """
@@ -42,14 +42,14 @@ def page_address(settings: PageSettings, own: Callable[[], str]) -> PageAddress:
 
 
 def is_local(address: IPv4Address | IPv6Address) -> bool:
-    """Whether the internet leads to it from nowhere."""
+    """Whether it cannot be reached from the internet."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return is_local(address.ipv4_mapped)
     return not address.is_global and not address.is_multicast
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """None: it is a name, or nothing."""
+    """The IP address; None: `host` is a name, or blank."""
     try:
         return ip_address(host)
     except ValueError:

@@ -1,6 +1,6 @@
-"""The certificate of the page, which the device draws and signs itself: browsers ask their owner whether to trust it.
+"""The self-signed certificate of the page: browsers ask their user whether to trust it.
 
-ECDSA on P-256, since no browser takes Ed25519 from a server. Needs ``coterie-agent[page]``.
+ECDSA on P-256, since no browser accepts Ed25519 from a server. Needs ``coterie-agent[page]``.
 """
 
 import ssl
@@ -18,33 +18,33 @@ if TYPE_CHECKING:  # it takes 12 MB, and most devices serve no page on a network
     from cryptography import x509
 
 LIFE = timedelta(days=800)
-"""Apple's browsers take none of more than 825 days."""
+"""Apple's browsers accept at most 825 days."""
 RENEWED = timedelta(days=30)
-"""Before its end."""
+"""Time before expiry at which it is renewed."""
 _CLOCKS_DIFFER = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class PageCertificate:
-    """A certificate with its key, as TLS takes it."""
+    """A certificate with its key, in one file for TLS."""
 
     file: Path
     fingerprint: str
     """SHA-256 of the certificate, as browsers show it: ``AB:CD:…``."""
 
     def context(self) -> ssl.SSLContext:
-        """For a server: TLS 1.2 and later. Raises AgentError ``page.no_certificate``."""
+        """A server's context: TLS 1.2 and later. Raises AgentError ``page.no_certificate``."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(self.file)
         except OSError as error:
-            raise _not_kept(self.file, error) from error
+            raise _unusable(self.file, error) from error
         return context
 
 
 def page_certificate(file: Path, host: str, now: datetime) -> PageCertificate:
-    """The one in `file` where it is of `host` and lasts; else another one is drawn, which phones are asked about anew.
+    """The certificate in `file` if it is valid for `host`; else a new one, which phones ask about again.
 
     Raises AgentError ``page.no_certificate``.
     """
@@ -52,23 +52,23 @@ def page_certificate(file: Path, host: str, now: datetime) -> PageCertificate:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     try:
-        certificate = _kept(file, host, now)
+        certificate = _load(file, host, now)
         if certificate is None:
             content = _draw(host, now)
             write_private(file, content)
             certificate = x509.load_pem_x509_certificate(content)
     except OSError as error:
-        raise _not_kept(file, error) from error
+        raise _unusable(file, error) from error
     digest = sha256(certificate.public_bytes(Encoding.DER)).hexdigest().upper()
     return PageCertificate(file, ":".join(digest[at : at + 2] for at in range(0, len(digest), 2)))
 
 
-def _not_kept(file: Path, error: OSError) -> AgentError:
+def _unusable(file: Path, error: OSError) -> AgentError:
     return AgentError("page.no_certificate", f"the certificate of the page, {file}: {error.strerror or error}")
 
 
-def _kept(file: Path, host: str, now: datetime) -> "x509.Certificate | None":
-    """None: there is none, it is damaged, of another host, or about to end."""
+def _load(file: Path, host: str, now: datetime) -> "x509.Certificate | None":
+    """The stored certificate; None: missing, damaged, for another host, or about to expire."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -84,7 +84,7 @@ def _kept(file: Path, host: str, now: datetime) -> "x509.Certificate | None":
 
 
 def _draw(host: str, now: datetime) -> bytes:
-    """Key and certificate (PEM)."""
+    """A new key and its certificate (PEM)."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
     from cryptography.hazmat.primitives.hashes import SHA256

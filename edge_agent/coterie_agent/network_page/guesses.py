@@ -1,4 +1,4 @@
-"""Bounds how often an address may show a secret that is not the one."""
+"""Limits wrong secrets per address."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 WRONG_ALLOWED = 5
 WINDOW_S = 60.0
 REMEMBERED = 1024
-"""Addresses; the one that began to guess first is forgotten first, so memory is bounded."""
+"""Addresses remembered; the oldest is dropped first, so memory is bounded."""
 
 
 @dataclass
@@ -20,14 +20,14 @@ class _Guessed:
 
 @dataclass
 class Guesses:
-    """By address. Safe to use from several threads."""
+    """Wrong guesses by address; safe to use from several threads."""
 
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _found: OrderedDict[str, _Guessed] = field(default_factory=OrderedDict)
 
     def may_try(self, address: str) -> bool:
-        """Counts a try, which `was_right` takes back; False: there were too many within a minute."""
+        """Count a try, which `forgive` clears; False: there were too many within a minute."""
         now = self.clock()
         with self._lock:
             guessed = self._found.get(address)
@@ -39,7 +39,7 @@ class Guesses:
             guessed.wrong += 1
             return guessed.wrong <= WRONG_ALLOWED
 
-    def was_right(self, address: str) -> None:
-        """The address knew the secret."""
+    def forgive(self, address: str) -> None:
+        """Clear the tries of an address that presented the right secret."""
         with self._lock:
             self._found.pop(address, None)

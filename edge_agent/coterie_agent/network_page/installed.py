@@ -1,4 +1,4 @@
-"""Whether what the page on the network needs is installed."""
+"""Checks that the packages for the page on the network are installed."""
 
 import importlib.util
 

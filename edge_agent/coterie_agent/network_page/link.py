@@ -1,4 +1,4 @@
-"""The link by which a phone is let in, and its QR code for a terminal."""
+"""The link that signs a phone in, and its QR code for a terminal."""
 
 import io
 import secrets
@@ -16,16 +16,16 @@ from coterie_agent.network_page.installed import check_installed
 from coterie_agent.store.phones import PhoneStore
 
 LINK_S = 3600.0
-"""For which a link is good, once."""
+"""Seconds for which a link is valid; it can be used once."""
 _SECRET_BYTES = 32
 _MARGIN = 2
-"""Modules of light around the code: half of what the standard asks for, which phones read as well."""
+"""Light modules around the code: half of what the standard requires, which phones read as well."""
 _LIGHT_ON_BLACK, _PLAIN = "\x1b[97;40m", "\x1b[0m"
 OFF_NETWORK = "to open it from your phone: on_network = true under [page] in agent.toml, then start the agent again"
 
 
 class PageFound(NamedTuple):
-    """Where phones find the page, and how they know it."""
+    """The page's address and certificate, for phones."""
 
     authority: str
     """``HOST:PORT``."""
@@ -35,14 +35,14 @@ class PageFound(NamedTuple):
 
 @dataclass(frozen=True)
 class PageLink:
-    """A link with its secret in the fragment, which browsers send to no server by themselves."""
+    """A link with its secret in the fragment, which browsers do not send to servers."""
 
     url: str
     fingerprint: str
-    """Of the certificate that the page shows."""
+    """SHA-256 of the page's certificate."""
 
     def lines(self, *, coloured: bool) -> list[str]:
-        """What a terminal shows: the code, the link, and what is to be known of them."""
+        """Lines for a terminal: the QR code, the link, and notes on them."""
         return [
             *qr_lines(self.url, coloured=coloured),
             f"for your phone, on this network: {self.url}",
@@ -53,7 +53,7 @@ class PageLink:
 
 
 def find_page(home: Home, settings: PageSettings, platform: str) -> PageFound:
-    """Where the page will be once the agent runs; `platform`: its URL. The certificate is drawn if there is none.
+    """The page's address once the agent runs; `platform`: its URL. A certificate is created if there is none.
 
     Raises AgentError ``relay.no_address`` or ``page.*``.
     """
@@ -64,7 +64,7 @@ def find_page(home: Home, settings: PageSettings, platform: str) -> PageFound:
 
 
 def offer_link(phones: PhoneStore, authority: str, fingerprint: str, *, now: float) -> PageLink:
-    """Another link, in place of the one before; `authority`: ``HOST:PORT``, `now`: in seconds since 1970."""
+    """A new link, in place of the one before; `authority`: ``HOST:PORT``, `now`: in seconds since 1970."""
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     phones.offer(secret, until=now + LINK_S)
     return PageLink(f"https://{authority}/#{secret}", fingerprint)
@@ -75,7 +75,7 @@ def qr_lines(text: str, *, coloured: bool) -> list[str]:
 
     Uncoloured, it is meant for terminals with a dark background. Needs ``coterie-agent[page]``.
     """
-    import segno  # only here: most devices have it not
+    import segno  # only here: most devices do not have it
 
     drawn = io.StringIO()
     segno.make_qr(text, error="l").terminal(drawn, border=_MARGIN, compact=True)

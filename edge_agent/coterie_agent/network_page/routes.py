@@ -1,4 +1,4 @@
-"""What the page on the network may ask of the agent: what the owner sees and says, and nothing that programs do."""
+"""The routes of the page on the network: those of the owner's page, none of those for programs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,28 +12,28 @@ from coterie_agent.owner_api import OwnerApi
 from coterie_agent.site import RequestError, Route
 
 SHOWN = "sample shown on a phone"
-"""What the journal calls it."""
+"""Its name in the journal."""
 
 
 def network_routes(
     owner: OwnerApi, labels: LabelApi, *, show_samples: bool, record_sent: RecordSent
 ) -> Mapping[str, Route]:
-    """By method and path; without `show_samples` nothing that shows one."""
+    """The routes by method and path; without `show_samples`, those that show samples refuse."""
     asking = labels.page_routes()
     shown = ShownSamples(record_sent)
-    kept = {path: shown.counting(route) if show_samples else _keep for path, route in asking.items()}
-    return {**owner.routes(), **kept}
+    question_routes = {path: shown.counting(route) if show_samples else _refuse for path, route in asking.items()}
+    return {**owner.routes(), **question_routes}
 
 
 @dataclass
 class ShownSamples:
-    """Counts each sample as sent when the page first has it, and not at each look of the page."""
+    """Counts each sample as sent when it is first shown, and not at each refresh of the page."""
 
     record_sent: RecordSent
     _latest: int | None = None
 
     def counting(self, route: Route) -> Route:
-        """The same route."""
+        """The same route, with counting."""
 
         def counted(body: bytes) -> msgspec.Struct | msgspec.Raw:
             answer = route(body)
@@ -46,7 +46,7 @@ class ShownSamples:
         return counted
 
 
-def _keep(_: bytes) -> msgspec.Struct:
-    """Raises RequestError ``page.keeps_samples``."""
+def _refuse(_: bytes) -> msgspec.Struct:
+    """A route that raises RequestError ``page.keeps_samples``."""
     detail = "samples are shown on the device alone (agent.toml, [page], show_samples)"
     raise RequestError(HTTPStatus.FORBIDDEN, "page.keeps_samples", detail)

@@ -1,4 +1,4 @@
-"""Keeps the page where phones find it: the network may come after the agent, and give it another address."""
+"""The thread that serves the page at the device's current address, which may change or come later."""
 
 import logging
 import threading
@@ -20,19 +20,19 @@ from coterie_agent.situation import Situation
 from coterie_agent.store.phones import PhoneStore
 
 log = logging.getLogger(__name__)
-LOOK_S = 15.0
-"""Between two looks at the device's address."""
+REFRESH_S = 15.0
+"""Seconds between two checks of the device's address."""
 
 
 class PageStatus(msgspec.Struct, frozen=True):
-    """What the running agent writes for ``coterie-agent page``."""
+    """The status that the running agent writes for ``coterie-agent page``."""
 
     authority: str = ""
-    """``HOST:PORT`` where the page is served; blank: it is not."""
+    """``HOST:PORT`` at which the page is served; blank: it is not served."""
     fingerprint: str = ""
-    """Of its certificate."""
+    """SHA-256 of its certificate."""
     code: str = ""
-    """Why it is not served."""
+    """Code of the error if it is not served."""
     detail: str = ""
 
 
@@ -49,27 +49,27 @@ class _Served:
 
 @dataclass(kw_only=True)
 class NetworkPage:
-    """What goes wrong is told, and tried again: the agent works without the page, too."""
+    """Serves the page; errors are reported and retried, as the agent also works without the page."""
 
     home: Home
     find: Callable[[], PageAddress]
-    """Where it is to be now. Raises AgentError."""
+    """Returns the page's current address. Raises AgentError."""
     phones: PhoneStore
     site: Site
     situation: Situation
-    look_every_s: float = LOOK_S
+    period_s: float = REFRESH_S
     _served: _Served | None = field(default=None, init=False)
-    _told: PageStatus | None = field(default=None, init=False)
+    _published: PageStatus | None = field(default=None, init=False)
 
     def run(self) -> None:
         """Serve until the situation's `stop` is set."""
         while not self.situation.now.stopping:
-            self._look()
-            self.situation.wait_for_stop(self.look_every_s)
+            self._refresh()
+            self.situation.wait_for_stop(self.period_s)
         self._close()
         self.home.network_page.unlink(missing_ok=True)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         try:
             check_installed()
             address = self.find()
@@ -77,10 +77,10 @@ class NetworkPage:
             if self._served is None or (self._served.address, self._served.certificate) != (address, certificate):
                 self._close()
                 self._open(address, certificate)
-            self._tell(PageStatus(address.authority, certificate.fingerprint))
+            self._publish(PageStatus(address.authority, certificate.fingerprint))
         except AgentError as error:
             self._close()
-            self._tell(PageStatus(code=error.code, detail=error.detail))
+            self._publish(PageStatus(code=error.code, detail=error.detail))
 
     def _open(self, address: PageAddress, certificate: PageCertificate) -> None:
         server = PageServer(self.site, PageAccess(address=address, phones=self.phones), certificate)
@@ -92,13 +92,13 @@ class NetworkPage:
             self._served.close()
             self._served = None
 
-    def _tell(self, standing: PageStatus) -> None:
-        if standing == self._told:
+    def _publish(self, status: PageStatus) -> None:
+        if status == self._published:
             return
-        self._told = standing
-        if standing.authority:
-            log.info("the owner's page is on the network: https://%s", standing.authority)
+        self._published = status
+        if status.authority:
+            log.info("the owner's page is on the network: https://%s", status.authority)
         else:
-            log.warning("the owner's page is not on the network: %s [%s]", standing.detail, standing.code)
+            log.warning("the owner's page is not on the network: %s [%s]", status.detail, status.code)
         with suppress(OSError):  # a full disk: the page is served nevertheless
-            write_private(self.home.network_page, msgspec.json.encode(standing))
+            write_private(self.home.network_page, msgspec.json.encode(status))

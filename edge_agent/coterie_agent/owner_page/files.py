@@ -1,4 +1,4 @@
-"""Which files the pages consist of."""
+"""The files of the owner's pages."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -6,14 +6,14 @@ from importlib import resources
 from coterie_agent.site import Page
 
 OWNER_PAGE = ("index.html", "owner.js", "page.js", "consent.js", "receipt.js", "updates.js", "logs.js", "owner.css")
-"""Of a device that has joined."""
+"""The page of a device that has joined."""
 RECEIPT_PAGE = ("forgotten.html", "forgotten.js", "page.js", "receipt.js", "owner.css")
-"""Of one that was forgotten."""
+"""The page of a device that was forgotten."""
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 
 def pages(names: tuple[str, ...]) -> Mapping[str, Page]:
-    """The files by method and path; the first is what is opened."""
+    """The files by method and path; the first is the start page."""
     folder = resources.files("coterie_agent.owner_page")
     paths = {name: f"GET /{name}" for name in names[1:]}
     return {

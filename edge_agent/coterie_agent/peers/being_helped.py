@@ -17,7 +17,7 @@ from coterie_agent.peers.fetching import fetch_directly
 from coterie_agent.peers.helping import named
 from coterie_agent.peers.personal_model import PersonalModel
 from coterie_agent.peers.reading import found_in
-from coterie_agent.sharing import Telling, share_profile
+from coterie_agent.sharing import ReportDetail, share_profile
 from coterie_agent.store.peers import KeptPortion, Outcome, PeersStore, Reading
 from coterie_agent.store.samples import StoredRow
 from coterie_learning.client.start import terms_of
@@ -52,19 +52,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class BeingHelped:
-    """The side of a transfer that asked for it."""
+    """The receiver's side of a transfer, on the device that requested help."""
 
     link: HttpLink
     store: PeersStore
     portions: BlobCache
-    tell: Telling
+    tell: ReportDetail
     now: Callable[[], float]
     """Unix time."""
     paths: "DirectPaths | None" = None
-    """By which helpers are reached; None: through the platform alone."""
+    """Direct paths to helpers; None: only through the platform."""
 
     def ask(self, request: Request, asked: Reading, standing: StandingPlan, noise: SampleNoise | None) -> None:
-        """Store a `request`, which has `noise`, with the reading after it, and send it.
+        """Store a help request, made with `noise`, together with the reading `asked` after it, and send it.
 
         Raises Unreachable or Refused; the request stays stored.
         """
@@ -77,9 +77,9 @@ class BeingHelped:
         self.send(ask)
 
     def send(self, ask: AskHelp) -> HelpNews:
-        """Ask, or ask again.
+        """Send the request, for the first time or again.
 
-        Raises Unreachable or Refused; a refusal that no retry can change ends the request.
+        Raises Unreachable or Refused; a permanent refusal ends the request.
         """
         try:
             return self.link.call(ask, HelpNews)
@@ -97,7 +97,7 @@ class BeingHelped:
         self.store.end_request("withdrawn", f"{named(ask.classes)}: recovered without help", now=self.now())
 
     def end_if_over(self, ask: AskHelp, news: HelpNews) -> bool:
-        """Whether the platform has ended the request without a portion; then it is removed here too."""
+        """End the request here if the platform has ended it without a portion; whether it has."""
         if news.state not in ENDED:
             return False
         sentence = news.reason.sentence if news.reason else news.state
@@ -131,7 +131,7 @@ class BeingHelped:
             self.link.call(ReportReceived(portion.transfer, failed), Done)
         return is_whole
 
-    def try_out(
+    def evaluate_portion(
         self,
         portion: Portion,
         ask: AskHelp,
@@ -164,12 +164,12 @@ class BeingHelped:
         kept = KeptPortion(portion.transfer, msgspec.json.encode(plan), ask.classes, payload) if found.kept else None
         stored = self.store.judge(verdict, kept, before=own.stored, tensors=encode_tensors(dict(merged)))
         if stored is None:
-            return  # a round has changed the personal model meanwhile, so the portion is evaluated on that
+            return  # a round has changed the personal model meanwhile, so the portion is evaluated again on the new one
         own.stored = stored
         if found.kept:
             own.take(merged)
 
-    def tell_verdict(self, verdict: GiveVerdict, ask: AskHelp) -> None:
+    def report_verdict(self, verdict: GiveVerdict, ask: AskHelp) -> None:
         """Report the result and end the request.
 
         Raises Unreachable, and Refused where trying again can help.
@@ -178,7 +178,7 @@ class BeingHelped:
             self.link.call(verdict, Done)
         except Refused as refusal:
             if refusal.is_revoked or is_retryable(refusal):
-                raise  # any other refusal: the platform has ended the request, and a portion that was kept stays
+                raise  # after any other refusal the platform has ended the request, and a kept portion stays
         outcome: Outcome = "kept" if verdict.kept else "undone"
         figures = f"accuracy {verdict.accuracy_before:.3f} without, {verdict.accuracy_after:.3f} with it"
         self.store.end_request(outcome, f"help with {named(ask.classes)} {outcome}: {figures}", now=self.now())

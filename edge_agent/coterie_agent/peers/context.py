@@ -1,4 +1,4 @@
-"""What a device's part between rounds works with."""
+"""The parts of the agent that work between rounds needs."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # it loads asyncio
 
 
 class PeersContext(NamedTuple):
-    """What the agent has, by the names of its own."""
+    """The agent's parts, under their names in the agent."""
 
     config: Config
     store: Store
@@ -23,6 +23,6 @@ class PeersContext(NamedTuple):
     link: HttpLink
     situation: Situation
     paths: "DirectPaths | None" = None
-    """By which it reaches other devices; None: through the platform alone."""
+    """Direct paths to other devices; None: only through the platform."""
     handler: PortionHandler | None = None
-    """Where others fetch its portions by such paths."""
+    """Serves its portions over direct paths."""

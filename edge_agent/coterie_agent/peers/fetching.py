@@ -14,11 +14,11 @@ if TYPE_CHECKING:  # it loads asyncio
     from coterie_agent.direct.paths import DirectPaths
 
 _OVERHEAD_BYTES = 1 << 10
-"""Of the seal and what is said with a piece."""
+"""Size of the seal and the header of a piece."""
 
 
 def fetch_directly(paths: "DirectPaths", portion: Portion, helper: DirectPeer, offset: int) -> Iterator[bytes]:
-    """The portion's bytes from `offset` on. Raises Unreachable where they do not come."""
+    """The portion's bytes from `offset` on. Raises Unreachable where the helper does not deliver them."""
     while offset < portion.content.size_bytes:
         number = secrets.token_bytes(16)
         question = seal(with_body(Fetch(portion.transfer, number, offset)), secret=paths.secret, to=helper.key)

@@ -1,4 +1,4 @@
-"""What a device tells of its personal model: figures for people, by which nothing is decided."""
+"""Reports figures of the personal model to the platform, for people to read; nothing is decided by them."""
 
 import logging
 
@@ -16,15 +16,15 @@ log = logging.getLogger(__name__)
 
 
 def figures_under(standing: StandingPlan, store: Store) -> Tuned | None:
-    """How the personal model did after its latest training under this plan; None: there was none."""
+    """The result of the personal model's latest training under this plan; None: there was none."""
     tuned = store.peers.tuned()
     return tuned if tuned is not None and tuned.digest == standing.digest else None
 
 
-def tell_figures(standing: StandingPlan, config: Config, store: Store, link: HttpLink) -> bool:
-    """Tell the platform, as far as the owner lets it be told; whether anything was sent.
+def report_figures(standing: StandingPlan, config: Config, store: Store, link: HttpLink) -> bool:
+    """Report the figures to the platform in the detail that the owner allows; whether anything was sent.
 
-    Nothing is told while the device works for a plan that hides in a sum what devices measure.
+    Nothing is reported while the device works for a plan that hides in a sum what devices measure.
     """
     tuned = figures_under(standing, store)
     if tuned is None or tuned.reported:

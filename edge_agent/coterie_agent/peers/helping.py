@@ -1,4 +1,4 @@
-"""Sends a portion of the personal model to a device that asked for help, where the owner allows it."""
+"""Sends a portion of the personal model to a device that requested help, where the owner allows it."""
 
 import hashlib
 from collections.abc import Callable
@@ -32,12 +32,13 @@ class Helping:
     now: Callable[[], float]
     """Unix time."""
     handler: PortionHandler | None = None
-    """Where the device that asked fetches the portion by a direct path; None: it does not."""
+    """Serves the portion over a direct path; None: no direct paths."""
 
     def serve(self, serve: Serve, own: PersonalModel, plan: DevicePlan, *, stop: Callable[[], bool]) -> bool:
         """Upload the portion, or decline; False if `stop` returned true before: the next call resumes the upload.
 
-        A portion that the other device fetches is announced, and False is returned while it may still come for it.
+        A portion to be fetched over a direct path is announced; False is returned while the other device may still
+        fetch it.
 
         Raises Unreachable, and Refused where trying again can help or the device's credential has ended.
         """
@@ -72,7 +73,7 @@ class Helping:
         return outcome != "stopped"
 
     def settle(self, serve: Serve | None) -> None:
-        """Record that the other device has fetched its portion, once the platform, which says `serve`, knows it too."""
+        """Record that the other device has fetched its portion, once the platform's `serve` no longer names it."""
         fetched = None if self.handler is None else self.handler.fetched()
         if fetched is None or (serve is not None and serve.transfer == fetched.transfer):
             return
@@ -93,5 +94,5 @@ class Helping:
 
 
 def named(classes: tuple[int, ...]) -> str:
-    """Classes for people."""
+    """The classes as text for people."""
     return f"class{'' if len(classes) == 1 else 'es'} {', '.join(map(str, classes))}"

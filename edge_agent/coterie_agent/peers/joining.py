@@ -1,4 +1,4 @@
-"""What a device does between rounds: it trains a personal model beside the version, or helps and is helped."""
+"""The two kinds of work between rounds: training a personal model beside the version, and help between devices."""
 
 from typing import Protocol
 
@@ -18,16 +18,16 @@ class BetweenRounds(Protocol):
     """A device's part in a federation between rounds. Methods raise AgentError or WireError."""
 
     def is_current(self, standing: StandingPlan, version: str) -> bool:
-        """Whether it can go on under that plan, now that the device holds `version`."""
+        """Whether it can continue under that plan, now that the device holds `version`."""
 
-    def tell_peers(self, now: Now) -> bool:
-        """Call the platform, if anything is to be told; whether there was."""
+    def report(self, now: Now) -> bool:
+        """Send what is due to the platform; whether anything was due."""
 
     def learn(self, now: Now) -> bool:
-        """Train or evaluate for a moment, if anything is due; whether there was."""
+        """Train or evaluate for a short time, if anything is due; whether anything was."""
 
     def status(self) -> PeersStatus:
-        """For the owner."""
+        """The status for the owner."""
 
 
 def join(standing: StandingPlan, manifest: Manifest, context: PeersContext) -> BetweenRounds:

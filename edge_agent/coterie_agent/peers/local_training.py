@@ -1,4 +1,4 @@
-"""Training between rounds: the personal model on the device's new samples, batch by batch, in their order."""
+"""Training between rounds: the personal model on the device's new samples, batch by batch, oldest first."""
 
 import logging
 import time
@@ -32,16 +32,16 @@ class LocalTraining:
 
     own: PersonalModel
     received: Parameters
-    """Of the version: the initial rows of classes that are new to the device."""
+    """The version's parameters: initial rows for classes that are new to the device."""
     open_steps: OpenSteps
     samples: SampleStore
     local: Local
     every_s: float
-    """Seconds between two trainings at least."""
+    """Least seconds between two trainings."""
 
     @classmethod
     def of_plan(cls, plan: DevicePlan, own: PersonalModel, samples: SampleStore, *, threads: int) -> Self | None:
-        """None where the plan trains in rounds only. Raises AgentError ``bundle.*`` or ``model.*``."""
+        """The training of the plan; None: it trains in rounds only. Raises AgentError ``bundle.*`` or ``model.*``."""
         if plan.local_training_every_s is None:
             return None
         graph = train_graph(own.model.train_step(), own.spec, threads=threads)
@@ -80,16 +80,16 @@ class LocalTraining:
             personal=self.own.parameters,
             received=self.received,
             ids=batch,
-            seen=self.samples.seen(),
+            seen=self.samples.labels(),
             seed=batch[0],
         )
         trainer = Trainer(training, self.samples)
-        while isinstance(wanted := training.next_task(), Learn):
+        while isinstance(step := training.next_task(), Learn):
             if stop():
                 return False
             worked_s = trainer.train_s
             try:
-                trainer.learn(wanted)
+                trainer.learn(step)
             except AgentError as error:
                 if error.code != "agent.diverged":
                     raise

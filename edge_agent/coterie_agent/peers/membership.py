@@ -14,7 +14,7 @@ from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.peers.being_helped import BeingHelped
 from coterie_agent.peers.context import PeersContext
-from coterie_agent.peers.figures import figures_under, tell_figures
+from coterie_agent.peers.figures import figures_under, report_figures
 from coterie_agent.peers.helping import Helping
 from coterie_agent.peers.local_training import LocalTraining
 from coterie_agent.peers.personal_model import Keeping, PersonalModel, load_personal_model
@@ -53,7 +53,7 @@ NOT_ASKED_YET = Reason("help.not_asked_yet", "the model fails, and the platform 
 
 @dataclass(kw_only=True)
 class PeersMembership:
-    """Methods that do the first thing that is due say whether there was one; they raise AgentError or WireError."""
+    """Methods that do the first action that is due return whether one was; they raise AgentError or WireError."""
 
     standing: StandingPlan
     plan: DevicePlan
@@ -65,23 +65,23 @@ class PeersMembership:
     local_training: LocalTraining | None
     """None where the plan trains in rounds only."""
     helping: Helping
-    being_helped: BeingHelped
-    _sent_at: Directive | None = None
-    """The directive that a request was sent again on; a later one tells whether it has arrived."""
+    receiving: BeingHelped
+    _sent_on: Directive | None = None
+    """The directive on which a request was last sent; act again only on a later one."""
 
     def is_current(self, standing: StandingPlan, version: str) -> bool:
         """Whether it is still this plan and this version, and no round has changed the personal model."""
         same = standing.digest == self.standing.digest and version == self.own.version
         return same and self.own.stored == self.store.peers.personal()
 
-    def tell_peers(self, now: Now) -> bool:
-        """Call the platform: tell figures, end or follow the open request, help another device, ask, or report."""
-        if tell_figures(self.standing, self.config, self.store, self.link):
+    def report(self, now: Now) -> bool:
+        """Report figures, follow the open help request, help another device, request help, or report the profile."""
+        if report_figures(self.standing, self.config, self.store, self.link):
             return True
         rules = self.plan.help.rules()
         if rules is None:
             return False
-        return self._be_helped(now, rules) or self._help(now) or self._ask(rules) or self._report(rules)
+        return self._receive_help(now, rules) or self._help(now) or self._ask(rules) or self._report(rules)
 
     def learn(self, now: Now) -> bool:
         """Train the personal model on the batches it was evaluated on, or evaluate it on the next batch."""
@@ -95,42 +95,42 @@ class PeersMembership:
             learned = self.local_training.learn(reading, up_to=up_to, stop=self._must_stop, rest=rest)
             if learned is not None:
                 tensors = self.own.as_stored().tensors
-                stored = self.store.peers.trained(learned, before=self.own.stored, tensors=tensors)
+                stored = self.store.peers.record_training(learned, before=self.own.stored, tensors=tensors)
                 self.own.stored = stored or self.own.stored
                 return True
-        return rules is not None and (self._judge(reading, rules) or self._see(reading, rules))
+        return rules is not None and (self._judge(reading, rules) or self._watch_predictions(reading, rules))
 
     def status(self) -> PeersStatus:
-        """For the owner."""
+        """The status for the owner."""
         rules = self.plan.help.rules()
         reading = self._reading()
-        asked = self.store.peers.asked()
+        asked = self.store.peers.open_request()
         untrained = self._why_untrained()
         tuned = figures_under(self.standing, self.store)
         if rules is None or not reading.watch:
             return PeersStatus(self.standing.federation, reading.batches, None, False, (), None, untrained, tuned)
         watch = self._watch(reading, rules)
-        wanted = watch.asks_for(rules)
-        last = None if asked or wanted else self._unanswered(watch, rules)
+        needed = watch.asks_for(rules)
+        last = None if asked or needed else self._unanswered(watch, rules)
         return PeersStatus(
             federation=self.standing.federation,
             batches=reading.batches,
             error=round(watch.recent(rules).error, 4),
             drifting=watch.drifting,
-            needs=asked.classes if asked else last.classes if last else wanted,
-            wait=self._wait(asked.request) if asked else last.reason if last else self._why_withheld(wanted),
+            needs=asked.classes if asked else last.classes if last else needed,
+            wait=self._wait(asked.request) if asked else last.reason if last else self._why_withheld(needed),
             untrained=untrained,
             tuned=tuned,
             noise=self._noise(rules),
         )
 
     def _unanswered(self, watch: DriftWatch, rules: HelpRules) -> Unanswered | None:
-        """The latest request, which nobody could answer, while the personal model still fails on its classes."""
+        """The latest unanswered request, while the personal model still fails on its classes."""
         last = self.store.peers.unanswered()
         return last if last is not None and _fails_on(last.classes, watch, rules) else None
 
-    def _why_withheld(self, wanted: tuple[int, ...]) -> Reason | None:
-        return WITHHELD if wanted and not self._may_ask() else None
+    def _why_withheld(self, needed: tuple[int, ...]) -> Reason | None:
+        return WITHHELD if needed and not self._may_ask() else None
 
     def _why_untrained(self) -> Reason | None:
         if self.local_training is None:
@@ -145,45 +145,45 @@ class PeersMembership:
             return NOT_ASKED_YET
         return news.reason
 
-    def _be_helped(self, now: Now, rules: HelpRules) -> bool:
-        asked = self.store.peers.asked()
+    def _receive_help(self, now: Now, rules: HelpRules) -> bool:
+        asked = self.store.peers.open_request()
         if asked is None:
             return False
         verdict = self.store.peers.verdict()
         if verdict is not None:
-            self.being_helped.tell_verdict(verdict, asked)
+            self.receiving.report_verdict(verdict, asked)
             return True
         directive = now.directive
         news = directive.help if directive else None
-        if news is None or news.request != asked.request or directive is self._sent_at:
+        if news is None or news.request != asked.request or directive is self._sent_on:
             return False
         if news.portion is None:
             if news.state == "unknown":
-                self.being_helped.send(asked)
-                self._sent_at = directive
+                self.receiving.send(asked)
+                self._sent_on = directive
                 self.situation.wake()
                 return True
             if self._has_recovered(asked, rules) and news.state not in ENDED:
-                self.being_helped.withdraw(asked)
+                self.receiving.withdraw(asked)
                 self.situation.wake()
                 return True
-            return self.being_helped.end_if_over(asked, news)
-        if not self.being_helped.fetch(news.portion, stop=self.situation.is_offline):
-            if news.portion.direct is not None:  # it was told why, and the next directive says what is to be done
-                self._sent_at = directive
+            return self.receiving.end_if_over(asked, news)
+        if not self.receiving.fetch(news.portion, stop=self.situation.is_offline):
+            if news.portion.direct is not None:  # the failure was reported, and the next directive says what to do
+                self._sent_on = directive
                 self.situation.wake()
             return False
         newest = self._fair_samples(rules)
         known = tuple(label for label, count in enumerate(self.store.samples.class_counts()) if count)
-        self.being_helped.try_out(news.portion, asked, self.own, self.plan, newest, known)
-        self._sent_at = directive
+        self.receiving.evaluate_portion(news.portion, asked, self.own, self.plan, newest, known)
+        self._sent_on = directive
         self.situation.wake()
         return True
 
     def _trainable(self, reading: Reading) -> int:
-        """The newest sample to train on; where versions come, the newest batch is held out to compare them on.
+        """The newest sample to train on; where the plan compares new versions, the newest batch is held out for that.
 
-        A request for help delays nothing: its portion is compared with the model as it is by then.
+        A help request does not delay training: its portion is compared with the model at that time.
         """
         if not self.plan.spares_newest:
             return reading.judged
@@ -209,7 +209,7 @@ class PeersMembership:
 
     def _ask(self, rules: HelpRules) -> bool:
         reading = self._reading()
-        if not reading.watch or not self._may_ask() or self.store.peers.asked() is not None:
+        if not reading.watch or not self._may_ask() or self.store.peers.open_request() is not None:
             return False
         watch = self._watch(reading, rules)
         if not watch.asks_for(rules):
@@ -218,10 +218,10 @@ class PeersMembership:
         asked = msgspec.structs.replace(reading, watch=msgspec.json.encode(watch.after_request()))
         if not request.classes:
             log.info("does not ask for help: no class that needs any stands out from the noise")
-            self.store.peers.read_on(asked)
+            self.store.peers.save_reading(asked)
             return True
         log.info("asks for help with classes %s", request.classes)
-        self.being_helped.ask(request, asked, self.standing, self._noise(rules))
+        self.receiving.ask(request, asked, self.standing, self._noise(rules))
         self.situation.wake()
         return True
 
@@ -237,12 +237,12 @@ class PeersMembership:
             profile = Profile(batch=reading.batches, willing=False, noise=noise)
             after = msgspec.structs.replace(watch, reported=())
         elif watch.report_is_due(rules) or reading.reported_drifting is not watch.drifting:
-            told, after = watch.report(rules, secrets.token_bytes(SECRET_BYTES))
-            if rules.noise_multiplier:  # other noise on the same samples would tell more, so none is drawn for a retry
+            counts, after = watch.report(rules, secrets.token_bytes(SECRET_BYTES))
+            if rules.noise_multiplier:  # fresh noise on the same samples would reveal more, so a retry draws none
                 reading = msgspec.structs.replace(reading, watch=msgspec.json.encode(after), reported_drifting=None)
-                self.store.peers.read_on(reading)
+                self.store.peers.save_reading(reading)
             profile = share_profile(
-                found_in(told),
+                found_in(counts),
                 settings.tell,
                 batch=reading.batches,
                 drifting=watch.drifting,
@@ -257,7 +257,7 @@ class PeersMembership:
             if refusal.is_revoked or is_retryable(refusal):
                 raise
             log.warning("the platform takes no profile: %s [%s]", refusal.detail, refusal.code)
-        self.store.peers.read_on(
+        self.store.peers.save_reading(
             msgspec.structs.replace(reading, watch=msgspec.json.encode(after), reported_drifting=watch.drifting)
         )
         return True
@@ -267,19 +267,19 @@ class PeersMembership:
         rows = self.store.samples.load(ids)
         if not rows:
             return False
-        self.store.peers.read_on(judge_batch(self.own, rows, reading, rules))
+        self.store.peers.save_reading(judge_batch(self.own, rows, reading, rules))
         return True
 
-    def _see(self, reading: Reading, rules: HelpRules) -> bool:
-        """Watch what the prediction service has counted; killed in between, a few groups are counted twice."""
+    def _watch_predictions(self, reading: Reading, rules: HelpRules) -> bool:
+        """Add the prediction service's counts to the drift watch; if killed in between, a few are counted twice."""
         counted = self.store.predicted.load()
         if counted is None:
             return False
         watch = self._watch(reading, rules)
         for seen in counted.groups:
             watch = watch.predicted(rules, seen)
-        self.store.peers.read_on(msgspec.structs.replace(reading, watch=msgspec.json.encode(watch)))
-        self.store.predicted.taken(counted)
+        self.store.peers.save_reading(msgspec.structs.replace(reading, watch=msgspec.json.encode(watch)))
+        self.store.predicted.delete(counted)
         return True
 
     def _reading(self) -> Reading:
@@ -289,7 +289,7 @@ class PeersMembership:
         return watch_of(reading, rules, self.own.spec.classes)
 
     def _noise(self, rules: HelpRules) -> SampleNoise | None:
-        """Of the profiles that it tells."""
+        """The noise of the profiles that it reports."""
         return sample_noise(rules, self.config.privacy.delta)
 
     def _may_ask(self) -> bool:
@@ -340,7 +340,7 @@ def join(standing: StandingPlan, plan: DevicePlan, manifest: Manifest, context: 
             now=time.time,
             handler=handler,
         ),
-        being_helped=BeingHelped(
+        receiving=BeingHelped(
             link=link, store=store.peers, portions=portions, tell=config.peers.tell, now=time.time, paths=paths
         ),
     )

@@ -27,7 +27,7 @@ class PersonalModel:
     predictor: Predictor
     parameters: Parameters
     stored: PersonalEdition
-    """Its entry in the store when it was last read or written; a round may have changed it since."""
+    """Its entry in the store when last read or written; a round may have changed it since."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -59,22 +59,22 @@ class PersonalModel:
 
 
 class Keeping(Enum):
-    """What happens to the personal model when the device holds a version that is new to it."""
+    """Whether the personal model stays in use when the device receives a new version."""
 
     ALWAYS = "always"
     """It stays: the plan has personal models."""
     IF_BETTER = "if better"
-    """It stays if it does better on the newest samples, by more than noise."""
+    """It stays if it is better on the newest samples, by more than noise."""
     UNLESS_WORSE = "unless worse"
-    """It stays unless the version does better on the newest samples, by more than noise: no plan applies any more."""
+    """It stays unless the version is better on the newest samples by more than noise; used where no plan applies."""
 
 
 def load_personal_model(
     model: Model, store: PeersStore, newest: Sequence[StoredRow], *, keeping: Keeping, scope: Scope, threads: int
 ) -> PersonalModel:
-    """The personal model, on the version that the device holds now; both are evaluated on the samples `newest`.
+    """The personal model on the version that the device holds now; where needed, both are compared on `newest`.
 
-    Where under the plan's `scope` only some layers stay on the device, the others are the version's.
+    Where under the plan's `scope` only some layers are personal, the others are taken from the version.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """
@@ -96,7 +96,7 @@ def load_personal_model(
 
 
 def settle(model: Model, store: PeersStore, newest: Sequence[StoredRow], *, now: float, threads: int) -> None:
-    """Decide, once, whether the personal model stays in use when a version came while no plan applies.
+    """Decide, once per version, whether the personal model stays in use while no plan applies.
 
     Raises AgentError ``bundle.*`` or ``model.*``, WireError ``tensors.*``.
     """

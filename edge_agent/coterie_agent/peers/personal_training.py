@@ -1,4 +1,4 @@
-"""Trains a personal model beside the version, moment by moment, and has the better of the two answer the owner."""
+"""Trains a personal model beside the version, in short slices of time, and predicts with the better of the two."""
 
 import hashlib
 import logging
@@ -12,7 +12,7 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError
 from coterie_agent.link.http import HttpLink
 from coterie_agent.model import held_manifest
-from coterie_agent.peers.figures import figures_under, tell_figures
+from coterie_agent.peers.figures import figures_under, report_figures
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.opened import Store
 from coterie_agent.store.peers import PeersStatus, Tuned, Tuning, TuningTensors
@@ -37,7 +37,7 @@ _NEWEST = 2**62
 
 @dataclass
 class _Run:
-    """A training that was begun."""
+    """An unfinished training."""
 
     snapshot: Snapshot
     trainer: Trainer
@@ -48,10 +48,10 @@ class _Run:
 
 @dataclass(kw_only=True)
 class PersonalTraining:
-    """One plan and one version. A training that was begun is finished even if a newer version comes meanwhile.
+    """Personal training under one plan from one version. It is finished even if a newer version arrives meanwhile.
 
-    Else a federation whose rounds are shorter than this training would never have a personal model. What was trained
-    is compared with the version that the device holds at the end; and what answers with each version that comes.
+    Otherwise a federation whose rounds are shorter than this training would never have personal models. The trained
+    model is compared with the version held at the end, and the model in use with each version that arrives later.
     """
 
     standing: StandingPlan
@@ -62,22 +62,22 @@ class PersonalTraining:
     link: HttpLink
     situation: Situation
     before: PersonalEdition | None
-    """The personal model in the store, as this one knows it."""
+    """The personal model in the store when last read or written here."""
     _run: _Run | None = None
-    _looked_at: int | None = None
-    """The newest sample when nothing was due."""
+    _checked_up_to: int | None = None
+    """The newest sample when no training was due."""
 
     def is_current(self, standing: StandingPlan, version: str) -> bool:
-        """Whether it is still this plan, and this version or one that a training in hand began with."""
+        """Whether the plan is unchanged, and the version too unless a training from it is unfinished."""
         same = standing.digest == self.standing.digest and self.before == self.store.peers.personal()
         return same and (version == self.model.manifest.version or self._run is not None)
 
-    def tell_peers(self, now: Now) -> bool:  # noqa: ARG002
-        """Tell the platform how the latest training ended."""
-        return tell_figures(self.standing, self.config, self.store, self.link)
+    def report(self, now: Now) -> bool:  # noqa: ARG002
+        """Report to the platform how the latest training ended."""
+        return report_figures(self.standing, self.config, self.store, self.link)
 
     def learn(self, now: Now) -> bool:
-        """Train for a moment, while conditions hold and no assignment is in hand."""
+        """Train for a short time, if conditions allow it and there is no assignment."""
         if now.blockers or self.store.work.current() is not None:
             return False
         if self._has_to_compare(now):
@@ -87,24 +87,24 @@ class PersonalTraining:
             run = self._run = None
         if run is None:
             run = self._run = self._begin()
-        return run is not None and self._go_on(run)
+        return run is not None and self._continue(run)
 
     def status(self) -> PeersStatus:
-        """For the owner."""
+        """The status for the owner."""
         return PeersStatus(self.standing.federation, 0, None, False, (), None, tuned=self._tuned())
 
     def _tuned(self) -> Tuned | None:
         return figures_under(self.standing, self.store)
 
     def _has_to_compare(self, now: Now) -> bool:
-        """Whether a version has come since the personal model that answers was compared with one."""
+        """Whether a version has arrived since the personal model in use was last compared with one."""
         if self.before is None or self.before.is_elsewhere or not self.store.peers.is_personal():
             return False
         tuned = self._tuned()
         return tuned is not None and tuned.compared_with != now.version
 
     def _compare(self) -> bool:
-        """Have the version that has come answer where it does better; False if it must stop."""
+        """Predict with the new version from now on where it is better; False if it must stop."""
         spec, peers, samples = self.model.manifest.model, self.store.peers, self.store.samples
         held, tuned = self._held(), self._tuned()
         assert tuned is not None and self.before is not None, "that is what is compared"
@@ -112,7 +112,7 @@ class PersonalTraining:
         tuned = msgspec.structs.replace(tuned, compared_with=version)
         own, parts = read_parameters(peers.personal_tensors(), spec), parts_of(samples.ids(samples.snapshot()))
         if held.manifest.model.version != spec.version or own is None or parts.train is parts.held_out:
-            peers.compare(tuned, before=self.before, own=None)  # nothing tells which is better
+            peers.compare(tuned, before=self.before, own=None)  # they cannot be compared
             return True
         predictor = self._predictor(held.parameters(), held.frozen())
         by_version = predictor.each(samples, parts.held_out, stop=self._must_stop)
@@ -141,9 +141,9 @@ class PersonalTraining:
         return Predictor(self.model.predict(), spec, parameters, frozen, threads=self.config.threads)
 
     def _begin(self) -> _Run | None:
-        """The training that is due, or was begun before the agent was started; None: none is."""
+        """The training that is due, or one begun before the agent was restarted; None: there is none."""
         tuning = self.store.peers.tuning()
-        saved = self.store.peers.tuning_tensors() if tuning is not None and self._goes_on(tuning) else None
+        saved = self.store.peers.tuning_tensors() if tuning is not None and self._can_resume(tuning) else None
         if saved is None:
             tuning = None
         snapshot = self._due() if tuning is None else Snapshot(tuning.first, tuning.last)
@@ -166,31 +166,31 @@ class PersonalTraining:
         predictor = self._predictor(given.received, frozen)
         return _Run(snapshot, Trainer(training, self.store.samples), predictor, time.monotonic())
 
-    def _goes_on(self, tuning: Tuning) -> bool:
+    def _can_resume(self, tuning: Tuning) -> bool:
         same = (tuning.digest, tuning.version) == (self.standing.digest, self.model.manifest.version)
         return same and self._is_whole(Snapshot(tuning.first, tuning.last))
 
     def _is_whole(self, snapshot: Snapshot) -> bool:
-        """Whether the device still has all samples that a training began with; the oldest go first."""
+        """Whether the device still has all samples that a training began with; the oldest are dropped first."""
         return bool(self.store.samples.ids(Snapshot(snapshot.first, snapshot.first)))
 
     def _due(self) -> Snapshot | None:
-        """The samples to train on now. Asked twice a second, so nothing is read until there are new ones."""
+        """The samples to train on now; None: none. Called twice a second, so it reads only when there are new ones."""
         samples, tuned = self.store.samples, self._tuned()
         newest = samples.newest_ids(up_to=_NEWEST, count=1)
-        if not newest or newest[0] == self._looked_at:
+        if not newest or newest[0] == self._checked_up_to:
             return None
         known = tuned if tuned is not None and tuned.version == self.model.manifest.version else None
         up_to = None if known is None else known.trained_up_to
         snapshot = samples.snapshot()
         if is_due(samples.ids(snapshot), trained_up_to=up_to, again_share=self.rules.again_share):
             return snapshot
-        self._looked_at = newest[0]
+        self._checked_up_to = newest[0]
         return None
 
-    def _go_on(self, run: _Run) -> bool:
+    def _continue(self, run: _Run) -> bool:
         training, until = run.trainer.training, time.monotonic() + _AT_A_TIME_S
-        while (wanted := training.next_task()) is not None:
+        while (step := training.next_task()) is not None:
             if self._must_stop():
                 self._save(run)
                 return False
@@ -198,17 +198,17 @@ class PersonalTraining:
                 if until - run.saved_at >= self.config.checkpoint_s:
                     self._save(run)
                 return True
-            if isinstance(wanted, Learn):
-                self._learn(run.trainer, wanted)
-            elif not self._judge(run, wanted):
+            if isinstance(step, Learn):
+                self._learn(run.trainer, step)
+            elif not self._judge(run, step):
                 self._save(run)
                 return False
         return self._end(run)
 
-    def _learn(self, trainer: Trainer, wanted: Learn) -> None:
+    def _learn(self, trainer: Trainer, step: Learn) -> None:
         worked_s = trainer.train_s
         try:
-            trainer.learn(wanted)
+            trainer.learn(step)
         except AgentError as error:
             if error.code != "agent.diverged":
                 raise
@@ -216,28 +216,28 @@ class PersonalTraining:
             trainer.training.end_early()
         self.situation.rest(trainer.train_s - worked_s, processor_share=self.config.processor_share)
 
-    def _judge(self, run: _Run, wanted: Judge) -> bool:
-        run.predictor.set_parameters(wanted.parameters)
+    def _judge(self, run: _Run, step: Judge) -> bool:
+        run.predictor.set_parameters(step.parameters)
         loss = math.inf
         try:
-            found = run.predictor.measure(self.store.samples, loss_of=wanted.ids, accuracy_of=(), stop=self._must_stop)
+            found = run.predictor.measure(self.store.samples, loss_of=step.ids, accuracy_of=(), stop=self._must_stop)
             if found is None:
                 return False
             loss = found.loss
         except AgentError as error:
             if error.code != "agent.diverged":
                 raise
-        run.trainer.training.judged(wanted, loss)
+        run.trainer.training.judged(step, loss)
         return True
 
     def _figures(self, run: _Run, parameters: Parameters) -> SampleFigures | None:
-        """Of each sample held out; None if it must stop."""
+        """Figures of each held-out sample; None if it must stop."""
         run.predictor.set_parameters(parameters)
         held_out = run.trainer.training.parts.held_out
         return run.predictor.each(self.store.samples, held_out, stop=self._must_stop)
 
     def _end(self, run: _Run) -> bool:
-        """Have the better model answer; False if it must stop before it is known."""
+        """Predict with the better model from now on; False if it must stop before that is known."""
         spec, peers = self.model.manifest.model, self.store.peers
         held = self._held()
         if held.manifest.model.version != spec.version:
@@ -287,10 +287,10 @@ class PersonalTraining:
 
 
 def seed_of(version: str, newest: int) -> int:
-    """The seed of the training on the samples up to `newest`: the order in which it takes them."""
+    """The seed of the training on the samples up to `newest`, which sets their order."""
     return int(hashlib.sha256(f"{version} {newest}".encode()).hexdigest()[:12], 16)
 
 
 def accuracy_of(found: SampleFigures) -> float | None:
-    """Share of the samples that is right; None where the task has no right and wrong."""
+    """Share of the samples predicted correctly; None where the task has no classes."""
     return None if found.right is None else float(found.right.mean())

@@ -1,4 +1,4 @@
-"""Gives the portion that is ready to the device that asked for it, over a direct path."""
+"""Serves a portion over a direct path to the device that requested it."""
 
 import threading
 import time
@@ -11,12 +11,12 @@ from coterie_wire.helping import Fetch, Fetched, OfferPortion, PortionOf
 from coterie_wire.relaying import DirectPeer, read_with_body, seal, unseal, with_body
 
 PIECE_BYTES = 256 << 10
-"""Of an answer at most."""
+"""Largest piece in one answer."""
 
 
 @dataclass(kw_only=True)
 class PortionHandler:
-    """Safe to use from several threads."""
+    """The handler; safe to use from several threads."""
 
     store: PeersStore
     secret: bytes
@@ -29,34 +29,34 @@ class PortionHandler:
     _fetched: OfferPortion | None = None
 
     def give(self, transfer: str, to: DirectPeer) -> None:
-        """From now on that device may fetch the portion of `transfer`."""
+        """Let that device fetch the portion of `transfer` from now on."""
         with self._lock:
             if self._transfer != transfer:
                 self._transfer, self._waits_from = transfer, None
             self._to = to
 
     def wait(self) -> None:
-        """The other device has been told that it may come."""
+        """Start to wait: the other device is told that it may fetch the portion."""
         with self._lock:
             self._waits_from = self.clock()
 
     def waited_s(self) -> float | None:
-        """For how long it has been awaited; None: it has not been told."""
+        """Seconds since `wait`; None: it was not called for this transfer."""
         with self._lock:
             return None if self._waits_from is None else self.clock() - self._waits_from
 
     def withdraw(self) -> None:
-        """Nobody may fetch it any more."""
+        """Let no device fetch the portion any more."""
         with self._lock:
             self._to = None
 
     def fetched(self) -> OfferPortion | None:
-        """A portion whose end was given away, if this device still has it."""
+        """A portion that was fetched to its end, if this device still stores it; else None."""
         with self._lock:
             return self._fetched if self._fetched == self.store.serving() else None
 
     def admit(self, line: bytes) -> DirectPeer:
-        """Who is to have the portion. Raises WireError ``portion.not_given`` or ``relay.malformed``."""
+        """The device that may fetch the portion. Raises WireError ``portion.not_given`` or ``relay.malformed``."""
         asked, _ = read_with_body(line, PortionOf)
         with self._lock:
             if self._to is None or asked.transfer != self._transfer:

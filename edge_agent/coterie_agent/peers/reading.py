@@ -1,4 +1,4 @@
-"""Reads the device's samples in batches in the order in which they came, and evaluates the personal model on each."""
+"""Reads the device's samples in batches, oldest first, and evaluates the personal model on each."""
 
 from collections.abc import Sequence
 
@@ -17,17 +17,17 @@ from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
 
 _COMPARED = 256
-"""Samples at most."""
+"""Most samples on which models are compared."""
 
 
 def begin_reading(samples: SampleStore) -> Reading:
-    """The batches from the oldest sample on."""
+    """A reading that starts at the oldest sample."""
     before = samples.snapshot().first - 1
     return Reading(judged=before, trained=before)
 
 
 def next_batch(samples: SampleStore, after: int, *, up_to: int | None, size: int) -> list[int]:
-    """The numbers of the next `size` samples behind `after`; empty while there are fewer."""
+    """The numbers of the next `size` samples after number `after`; empty while there are fewer."""
     last = samples.snapshot().last if up_to is None else up_to
     ids = samples.ids(Snapshot(after + 1, last), at_most=size)
     return list(next(whole_batches(ids, size), ()))
@@ -39,14 +39,14 @@ def newest_judged(samples: SampleStore, reading: Reading, count: int) -> list[St
 
 
 def newest_samples(samples: SampleStore) -> list[StoredRow]:
-    """The newest of all, oldest first: models are compared on them where none was evaluated batch by batch."""
+    """The newest samples, oldest first, on which models are compared where none was evaluated batch by batch."""
     return samples.load(samples.newest_ids(up_to=samples.snapshot().last, count=_COMPARED))
 
 
 def fair_samples(samples: SampleStore, reading: Reading, count: int) -> list[StoredRow]:
-    """Of the newest `count` evaluated samples those that the personal model was not trained on locally, or all.
+    """Those of the newest `count` evaluated samples that the personal model was not trained on; all if there are none.
 
-    A model does better on samples that it was trained on, so no other would ever seem better.
+    A model is better on samples that it was trained on, so no other would ever seem better.
     """
     newest = newest_judged(samples, reading, count)
     return [row for row in newest if row.id > reading.trained] or newest
@@ -78,7 +78,7 @@ def judge_batch(own: PersonalModel, rows: Sequence[StoredRow], reading: Reading,
 
 
 def found_in(counts: Counts) -> list[ClassFound]:
-    """The classes that occur, with how often, and how often the model had them right."""
+    """The classes that occur, with the number of their samples and of correct predictions."""
     return [
         ClassFound(int(label), int(counts.samples[label]), int(counts.samples[label] - counts.wrong[label]))
         for label in np.flatnonzero(counts.samples)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from coterie_agent.consent import NOT_AGREED, TAKEN_BACK
 from coterie_agent.errors import AgentError
 from coterie_agent.link.backoff import Backoff
-from coterie_agent.link.failure import FETCHED_ANEW, Refused, is_retryable
+from coterie_agent.link.failure import FETCHED_AGAIN, Refused, is_retryable
 from coterie_agent.model import held_manifest
 from coterie_agent.peers.context import PeersContext
 from coterie_agent.policy import blocks_network
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from coterie_agent.peers.joining import BetweenRounds
 
 log = logging.getLogger(__name__)
-_LOOK_EVERY_S = 0.5
-"""For samples that another process has added, and for the owner's word."""
+_POLL_S = 0.5
+"""Seconds between checks for samples added by another process, and for the owner's decision."""
 
 
 @dataclass(kw_only=True)
 class PeersThread:
-    """Its next action follows from the store, the samples and the situation, so it can be stopped at any moment."""
+    """The thread; its next action follows from the store and the situation, so it may be stopped at any moment."""
 
     identity: Identity
     agent: PeersContext
@@ -41,32 +41,32 @@ class PeersThread:
     _unfit: tuple[str, str] | None = None
     """Plan and version with which the device cannot help or be helped."""
     _waits_for_owner: bool = False
-    """Whether the plan asks more than the owner has agreed to."""
+    """Whether the plan asks for more than the owner has agreed to."""
 
     def run(self) -> None:
         """Run until the situation's `stop` is set."""
         while not (now := self.agent.situation.now).stopping:
             if not self.step():
-                looks = self._member is not None or self._waits_for_owner
-                self.agent.situation.wait(now.edition, _LOOK_EVERY_S if looks else None)
+                polls = self._member is not None or self._waits_for_owner
+                self.agent.situation.wait(now.edition, _POLL_S if polls else None)
 
     def step(self) -> bool:
-        """Do the first thing that is due; False where nothing is, or where it failed."""
+        """Do the first action that is due; False where none is, or where it failed."""
         done = self._attempt(self.agent.situation.now)
-        self._tell()
+        self._publish()
         return done
 
     def _attempt(self, now: Now) -> bool:
         self._waits_for_owner = False
         try:
             if now.directive is not None:
-                self._stand(now.directive)
+                self._store_plan(now.directive)
             self._member = self._join(now)
             if self._member is None:
                 self._settle(now)
                 return False
             reachable = not blocks_network(now.blockers) and time.monotonic() >= self._quiet_until
-            return (reachable and self._tell_peers(self._member, now)) or self._member.learn(now)
+            return (reachable and self._report(self._member, now)) or self._member.learn(now)
         except StoreFailed as error:
             if not is_retryable(error):
                 raise  # the store could not record it
@@ -76,19 +76,19 @@ class PeersThread:
             self._failed(error)
             return False
 
-    def _stand(self, directive: Directive) -> None:
+    def _store_plan(self, directive: Directive) -> None:
         """Store the plan that the platform's last answer sets between rounds."""
         if not directive.stands:
-            if self.agent.store.peers.standing() is not None:
-                self.agent.store.peers.forget()
+            if self.agent.store.peers.effective_plan() is not None:
+                self.agent.store.peers.remove_plan()
                 log.info("nothing holds between rounds any more")
-        elif directive.standing is not None and directive.standing != self.agent.store.peers.standing():
-            self.agent.store.peers.stand(directive.standing)
+        elif directive.standing is not None and directive.standing != self.agent.store.peers.effective_plan():
+            self.agent.store.peers.set_plan(directive.standing)
             log.info("learns with its peers in %s", directive.standing.federation)
 
     def _join(self, now: Now) -> "BetweenRounds | None":
         """The device's membership, on the version that it holds; None where it has none, or no version."""
-        standing = self.agent.store.peers.standing()
+        standing = self.agent.store.peers.effective_plan()
         if standing is None or now.version is None or _is_withdrawn(now):
             return None
         if self._member is not None and self._member.is_current(standing, now.version):
@@ -101,8 +101,8 @@ class PeersThread:
         return join(standing, held_manifest(self.agent.store), self.agent)
 
     def _settle(self, now: Now) -> None:
-        """Where no plan applies any more: decide whether the personal model stays when a version has come since."""
-        own, standing = self.agent.store.peers.personal(), self.agent.store.peers.standing()
+        """Where no plan applies any more, decide whether the personal model stays in use beside a new version."""
+        own, standing = self.agent.store.peers.personal(), self.agent.store.peers.effective_plan()
         if own is None or now.version is None or own.base == now.version or standing is not None:
             return
         if now.directive is None or _is_withdrawn(now) or self._unfit == ("", now.version):
@@ -119,19 +119,19 @@ class PeersThread:
             threads=self.agent.config.threads,
         )
 
-    def _tell_peers(self, member: "BetweenRounds", now: Now) -> bool:
-        done = member.tell_peers(now)
+    def _report(self, member: "BetweenRounds", now: Now) -> bool:
+        done = member.report(now)
         if done:
             self._backoff = Backoff()
         return done
 
     def _failed(self, error: AgentError | WireError) -> None:
-        """Wait after errors that pass; do nothing with a version or a plan that cannot be used."""
+        """Wait after temporary errors; stop using a version or a plan that cannot be used."""
         if isinstance(error, Refused) and error.is_revoked:
             self.agent.situation.end(error)
         elif error.code in (NOT_AGREED, TAKEN_BACK):
             self._waits_for_owner, self._member = True, None
-        elif isinstance(error, AgentError) and error.code in FETCHED_ANEW and self._member is None:
+        elif isinstance(error, AgentError) and error.code in FETCHED_AGAIN and self._member is None:
             self.agent.situation.lose_model()
         elif isinstance(error, AgentError) and (is_retryable(error) or isinstance(error, Refused)):
             self._backoff = self._backoff.failed()
@@ -139,15 +139,15 @@ class PeersThread:
             self._quiet_until = time.monotonic() + delay_s
             log.warning("%s; trying again", error.detail)
         else:
-            standing, version = self.agent.store.peers.standing(), self.agent.situation.now.version
+            standing, version = self.agent.store.peers.effective_plan(), self.agent.situation.now.version
             self._unfit = (standing.digest if standing else "", version or "")
             self._member = None
             log.error("this device cannot learn with its peers: %s [%s]", error.detail, error.code)
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         """Publish the state to the other threads and the owner."""
-        standing, asked = self.agent.store.peers.standing(), self.agent.store.peers.asked()
-        self.agent.situation.tell_peers(
+        standing, asked = self.agent.store.peers.effective_plan(), self.agent.store.peers.open_request()
+        self.agent.situation.set_peers(
             standing=standing.digest if standing else None,
             asking=asked.request if asked else None,
             peers=self._member.status() if self._member else None,
@@ -155,5 +155,5 @@ class PeersThread:
 
 
 def _is_withdrawn(now: Now) -> bool:
-    """Whether the version that the device holds was rolled back, and another is on its way."""
+    """Whether the version that the device holds was rolled back, so that another will follow."""
     return now.directive is not None and now.version in now.directive.withdrawn

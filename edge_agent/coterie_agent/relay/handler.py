@@ -1,4 +1,4 @@
-"""What a supernode does with updates and sums: it lets in who has a ticket, and vouches for what is whole."""
+"""The supernode's server side: accepts updates and sums from ticket holders, and signs receipts for complete ones."""
 
 import hashlib
 import threading
@@ -55,23 +55,23 @@ WRONG_HASH = Reason("relay.wrong_hash", "what came is not what was announced; se
 
 @dataclass(kw_only=True)
 class RelayHandler:
-    """Safe to use from several threads."""
+    """The handler; safe to use from several threads."""
 
     device: str
-    """Its own name at the platform."""
+    """This device's name on the platform."""
     trusted: Callable[[], tuple[bytes, ...]]
     """The platform's keys, which may change while the agent runs."""
     secret: bytes
     folder: Path
     sums_folder: Path
-    """Of updates, and of sums of other supernodes."""
+    """`folder`: of updates; `sums_folder`: of sums of other supernodes."""
     members: int
     island: IslandMembership | None = None
-    """By which it stands in for others, and they for it, while the platform is away."""
+    """The island, whose supernodes substitute for each other while the platform is unreachable."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970, by which tickets expire."""
     exclusions: Exclusions
-    """Devices that the platform has excluded since are turned away."""
+    """Devices that the platform has excluded are refused."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _lead: Lead | None = None
     _held: HeldUpdates | None = None
@@ -79,8 +79,8 @@ class RelayHandler:
     _contents: "Contents | None" = None
     _limit_bytes: int = 0
 
-    def lead(self, lead: Lead | None) -> None:
-        """What the platform says now. Raises WireError where its plan or manifest cannot be read."""
+    def follow(self, lead: Lead | None) -> None:
+        """Follow the platform's `lead`. Raises WireError where its plan or manifest cannot be read."""
         with self._lock:
             known = self._lead
             self._lead = lead
@@ -91,7 +91,7 @@ class RelayHandler:
             from coterie_learning.update_files import Contents
             from coterie_learning.update_sizes import update_bytes
 
-            self._lead = None  # until all of it is understood
+            self._lead = None  # until all of it is read
             plan = parse_device_plan(lead.plan)
             model = verify_manifest(lead.manifest, *self.trusted()).model
             self._contents = Contents(model, plan.codec, plan.local)
@@ -103,45 +103,45 @@ class RelayHandler:
             self._lead = lead
 
     def admit(self, line: bytes) -> Ticket:
-        """The ticket of who calls.
+        """The caller's ticket.
 
-        Raises WireError ``relay.*``, ``bundle.*`` or ``discovery.excluded`` where it has no business here.
+        Raises WireError ``relay.*``, ``bundle.*`` or ``discovery.excluded`` where the caller is refused.
         """
         signed, _ = read_with_body(line, SignedManifest)
         ticket = read_signed(signed, Ticket, *self.trusted())
-        is_for_me = ticket.supernode == self.device or self._stands_in_for(ticket.supernode)
-        if not is_for_me or ticket.expires_at < self.clock():
+        is_ours = ticket.supernode == self.device or self._substitutes_for(ticket.supernode)
+        if not is_ours or ticket.expires_at < self.clock():
             raise WireError("relay.wrong_ticket", "the ticket is for another device, or has expired")
         check_not_excluded(ticket.member, self.exclusions.devices)
         return ticket
 
     def receive(self, ticket: Ticket, sealed: bytes) -> bytes:
-        """The sealed answer to what a neighbour sent. Raises WireError ``relay.*`` where it did not seal that."""
-        told, chunk = read_with_body(unseal(sealed, secret=self.secret, by=ticket.member_key), HandOver)
-        if told.away is True and self.island is not None:
-            answer = self._take_away(self.island, ticket, told, chunk)
+        """The sealed answer to a neighbour's message. Raises WireError ``relay.*`` where another device sealed it."""
+        header, chunk = read_with_body(unseal(sealed, secret=self.secret, by=ticket.member_key), HandOver)
+        if header.away is True and self.island is not None:
+            answer = self._take_for_island(self.island, ticket, header, chunk)
         elif ticket.supernode != self.device:
             answer = HandedOver(refusal=NOT_LEADING)
         else:
             with self._lock:
-                answer = self._take(ticket, told, chunk)
-        self.exclusions.hear_from(ticket.member, told.exclusions)
+                answer = self._take(ticket, header, chunk)
+        self.exclusions.receive_from(ticket.member, header.exclusions)
         answer = msgspec.structs.replace(answer, exclusions=self.exclusions.news_for(ticket.member))
         return seal(with_body(answer), secret=self.secret, to=ticket.member_key)
 
     def holds(self) -> int:
-        """How many neighbours' updates are here or on their way."""
+        """Number of neighbours' updates that are complete or arriving."""
         with self._lock:
             return 0 if self._lead is None or self._held is None else len(self._held.assignments())
 
     def waits_for(self, order: Order) -> int:
-        """How many sums of other supernodes have not come that go into this one."""
+        """Number of sums of other supernodes that go into this one and have not arrived."""
         with self._lock:
             sums = self._sums
-        return 0 if sums is None else sum(sums.kept(part.fold) is None for part in order.parts)
+        return 0 if sums is None else sum(sums.find(part.fold) is None for part in order.parts)
 
     def sum(self, order: Order) -> bytes:
-        """The file of the partial aggregate that the platform asks for.
+        """The partial aggregate that the platform requests, as a file.
 
         Raises AgentError ``relay.update_lost``, or WireError.
         """
@@ -153,7 +153,7 @@ class RelayHandler:
         assert held is not None and held_sums is not None and contents is not None, "an order comes with a lead"
         counted = []
         for share in order.shares:
-            kept = held.kept(share.assignment)
+            kept = held.find(share.assignment)
             if kept is None or held.sound(share.assignment, share.sha256) is None:
                 raise AgentError("relay.update_lost", f"the update of assignment {share.assignment} is not here")
             if share.weight:
@@ -167,50 +167,50 @@ class RelayHandler:
             total = added([total, dict(_partial(content, contents, part).sums())])
         return encode_sums(total, of=order.fold)
 
-    def _take(self, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
+    def _take(self, ticket: Ticket, header: HandOver, chunk: bytes) -> HandedOver:
         held, assignment = self._held, ticket.assignment
         if self._lead is None or held is None:
             return HandedOver(refusal=NOT_LEADING)
         if assignment in self._parts():
-            return self._take_sum(self._parts()[assignment], ticket, told, chunk)
-        kept = held.kept(assignment)
+            return self._take_sum(self._parts()[assignment], ticket, header, chunk)
+        kept = held.find(assignment)
         if kept is not None:
-            if kept.handed_over.sha256 == told.sha256 and held.sound(assignment, told.sha256) is not None:
-                return HandedOver(offset=told.size_bytes, receipt=self._receipt(kept, ticket))
-            held.forget(assignment)
-        if told.size_bytes > self._limit_bytes:
+            if kept.handed_over.sha256 == header.sha256 and held.sound(assignment, header.sha256) is not None:
+                return HandedOver(offset=header.size_bytes, receipt=self._receipt(kept, ticket))
+            held.delete(assignment)
+        if header.size_bytes > self._limit_bytes:
             detail = f"an update of this plan has {self._limit_bytes} bytes at most"
             return HandedOver(refusal=Reason("relay.too_large", detail))
         known = held.assignments()
         if assignment not in known and len(known) >= self.members:
             return HandedOver(refusal=FULL)
-        arrived = held.grow(assignment, told, chunk)
-        if arrived < told.size_bytes:
+        arrived = held.grow(assignment, header, chunk)
+        if arrived < header.size_bytes:
             return HandedOver(offset=arrived)
-        return self._vouch(held, ticket, told)
+        return self._verify_and_sign(held, ticket, header)
 
-    def _take_away(self, island: IslandMembership, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
-        """Take an update as the leader of the island, and vouch for it once the others know that it is here."""
-        keeper = island.keeper(ticket.assignment, told.sha256)
+    def _take_for_island(self, island: IslandMembership, ticket: Ticket, header: HandOver, chunk: bytes) -> HandedOver:
+        """Accept an update as the leader of the island; its receipt follows once the voters agree on the holder."""
+        keeper = island.keeper(ticket.assignment, header.sha256)
         if keeper != self.device:
             return HandedOver(refusal=NOT_THE_LEADER, ask=UNSET if keeper is None else keeper)
         with self._lock:
-            answer = self._take(ticket, told, chunk)
+            answer = self._take(ticket, header, chunk)
         if answer.receipt is None:
             return answer
-        is_agreed = island.agree(Holding(ticket.assignment, told.sha256, self.device))
+        is_agreed = island.agree(Holding(ticket.assignment, header.sha256, self.device))
         return answer if is_agreed else HandedOver(refusal=NOT_AGREED)
 
-    def _stands_in_for(self, supernode: str) -> bool:
-        return self.island is not None and self.island.stands_in_for(supernode)
+    def _substitutes_for(self, supernode: str) -> bool:
+        return self.island is not None and self.island.substitutes_for(supernode)
 
     def _parts(self) -> Mapping[str, ChildSum]:
-        """By fold, the sums of other supernodes that are to come."""
+        """By fold, the sums expected from other supernodes."""
         order = None if self._lead is None else self._lead.order
         return {} if order is None else {part.fold: part for part in order.parts}
 
-    def _take_sum(self, part: ChildSum, ticket: Ticket, told: HandOver, chunk: bytes) -> HandedOver:
-        """The sum of another supernode: it is kept only where it is that of the updates in it."""
+    def _take_sum(self, part: ChildSum, ticket: Ticket, header: HandOver, chunk: bytes) -> HandedOver:
+        """Accept the sum of another supernode; it is stored only if it matches the fingerprint of its updates."""
         from coterie_learning.partial_sums import most_bytes
 
         held, contents = self._sums, self._contents
@@ -218,57 +218,57 @@ class RelayHandler:
         if ticket.member != part.supernode:
             return HandedOver(refusal=NOT_EXPECTED)
         limit_bytes = most_bytes(contents.model, contents.local)
-        if told.size_bytes > limit_bytes:
+        if header.size_bytes > limit_bytes:
             return HandedOver(refusal=Reason("relay.too_large", f"a sum of this plan has {limit_bytes} bytes at most"))
-        kept = held.kept(part.fold)
-        if kept is not None and kept.handed_over.sha256 == told.sha256:
-            return HandedOver(offset=told.size_bytes, receipt=kept.receipt)
+        kept = held.find(part.fold)
+        if kept is not None and kept.handed_over.sha256 == header.sha256:
+            return HandedOver(offset=header.size_bytes, receipt=kept.receipt)
         if kept is not None:
-            held.forget(part.fold)
-        arrived = held.grow(part.fold, told, chunk)
-        if arrived < told.size_bytes:
+            held.delete(part.fold)
+        arrived = held.grow(part.fold, header, chunk)
+        if arrived < header.size_bytes:
             return HandedOver(offset=arrived)
-        content = held.sound(part.fold, told.sha256)
+        content = held.sound(part.fold, header.sha256)
         if content is None:
-            held.forget(part.fold)
+            held.delete(part.fold)
             return HandedOver(refusal=WRONG_HASH)
         try:
             _partial(content, contents, part)
         except WireError as error:
-            held.forget(part.fold)
+            held.delete(part.fold)
             return HandedOver(refusal=Reason(error.code, error.detail))
-        receipt = sign_receipt(SumReceipt(part.fold, told.sha256, ticket.epoch, part.roll), self.secret)
-        held.keep(part.fold, content, HeldUpdate(told, receipt))
-        return HandedOver(offset=told.size_bytes, receipt=receipt)
+        receipt = sign_receipt(SumReceipt(part.fold, header.sha256, ticket.epoch, part.roll), self.secret)
+        held.keep(part.fold, content, HeldUpdate(header, receipt))
+        return HandedOver(offset=header.size_bytes, receipt=receipt)
 
     def _receipt(self, kept: HeldUpdate, ticket: Ticket) -> SignedReceipt:
-        """That of an update that is here, by the newest route of its device."""
+        """The receipt of a stored update, for the newest route of its device."""
         receipt = verify_receipt(kept.receipt, public_key(self.secret))
         if receipt.epoch == ticket.epoch:
             return kept.receipt
         return sign_receipt(msgspec.structs.replace(receipt, epoch=ticket.epoch), self.secret)
 
-    def _vouch(self, held: HeldUpdates, ticket: Ticket, told: HandOver) -> HandedOver:
-        """Verify an update that has arrived, as the platform would."""
+    def _verify_and_sign(self, held: HeldUpdates, ticket: Ticket, header: HandOver) -> HandedOver:
+        """Verify a complete update as the platform would, and sign its receipt."""
         from coterie_wire.tensor_files import InMemory
 
         assert self._contents is not None, "a lead has them"
         content = held.content(ticket.assignment)
-        if hashlib.sha256(content).hexdigest() != told.sha256:
-            held.forget(ticket.assignment)
+        if hashlib.sha256(content).hexdigest() != header.sha256:
+            held.delete(ticket.assignment)
             return HandedOver(refusal=WRONG_HASH)
         try:
-            norm = self._contents.open(InMemory(content), told.classes).extent().norm
+            norm = self._contents.open(InMemory(content), header.classes).extent().norm
         except WireError as error:
-            held.forget(ticket.assignment)
+            held.delete(ticket.assignment)
             return HandedOver(refusal=Reason(error.code, error.detail))
-        receipt = sign_receipt(Receipt(ticket.assignment, told.sha256, ticket.epoch, norm), self.secret)
-        held.keep(ticket.assignment, content, HeldUpdate(told, receipt))
-        return HandedOver(offset=told.size_bytes, receipt=receipt)
+        receipt = sign_receipt(Receipt(ticket.assignment, header.sha256, ticket.epoch, norm), self.secret)
+        held.keep(ticket.assignment, content, HeldUpdate(header, receipt))
+        return HandedOver(offset=header.size_bytes, receipt=receipt)
 
 
 def _partial(content: bytes, contents: "Contents", part: ChildSum) -> "PartialFile":
-    """The sum of another supernode, checked. Raises WireError ``partial.*`` or ``tensors.malformed``."""
+    """The verified sum of another supernode. Raises WireError ``partial.*`` or ``tensors.malformed``."""
     from coterie_learning.partial_sums import Fingerprint, PartialFile, sum_specs
     from coterie_wire.tensor_files import InMemory
 

@@ -1,4 +1,4 @@
-"""Where a supernode keeps its neighbours' updates, until the platform wants their sum no more."""
+"""A supernode's storage of neighbours' updates, until the platform does not need their sum any more."""
 
 import hashlib
 import shutil
@@ -16,7 +16,7 @@ from coterie_wire.structs import from_json
 
 
 class HeldUpdate(msgspec.Struct, frozen=True):
-    """An update that is here, whole and verified."""
+    """A complete and verified update."""
 
     handed_over: HandOver
     receipt: SignedReceipt
@@ -24,7 +24,7 @@ class HeldUpdate(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class HeldUpdates:
-    """The updates of one round, in files of their own; those that are whole survive power loss."""
+    """The updates of one round, one file each; complete ones survive power loss."""
 
     folder: Path
 
@@ -36,18 +36,18 @@ class HeldUpdates:
                 shutil.rmtree(other, ignore_errors=True)
 
     def assignments(self) -> Sequence[str]:
-        """Those whose updates are here or on their way."""
+        """Assignments whose updates are complete or arriving."""
         return sorted({path.name.partition(".")[0] for path in self.folder.iterdir()})
 
-    def kept(self, assignment: str) -> HeldUpdate | None:
-        """The update's receipt; None: it is not here."""
+    def find(self, assignment: str) -> HeldUpdate | None:
+        """A complete update's receipt; None: it is not stored."""
         try:
             return from_json(self._receipt(assignment).read_bytes(), HeldUpdate)
         except (OSError, *UNREADABLE):
             return None
 
     def content(self, assignment: str) -> bytes:
-        """What has arrived of the update."""
+        """The bytes of the update that have arrived."""
         try:
             return self.path(assignment).read_bytes()
         except FileNotFoundError:
@@ -59,36 +59,36 @@ class HeldUpdates:
         except FileNotFoundError:
             return 0
 
-    def grow(self, assignment: str, told: HandOver, chunk: bytes) -> int:
-        """How many bytes have arrived with `chunk`, which is added if it continues what is there."""
+    def grow(self, assignment: str, header: HandOver, chunk: bytes) -> int:
+        """Append `chunk` if it continues the stored bytes; the number of bytes stored."""
         arrived = self.arrived_bytes(assignment)
-        if told.offset != arrived or not chunk:
+        if header.offset != arrived or not chunk:
             return arrived
         with self.path(assignment).open("ab") as file:
-            file.write(chunk[: told.size_bytes - arrived])
+            file.write(chunk[: header.size_bytes - arrived])
         return self.arrived_bytes(assignment)
 
     def keep(self, assignment: str, content: bytes, kept: HeldUpdate) -> None:
-        """The update is on the disk, and its receipt after it, when this returns."""
+        """Write the update to the disk, and its receipt after it."""
         write_private(self.path(assignment), content)
         write_private(self._receipt(assignment), msgspec.json.encode(kept))
 
-    def forget(self, assignment: str) -> None:
+    def delete(self, assignment: str) -> None:
         self._receipt(assignment).unlink(missing_ok=True)
         self.path(assignment).unlink(missing_ok=True)
 
     def sound(self, assignment: str, sha256: str) -> bytes | None:
-        """The update, if it is what its hash says."""
+        """The update, if it matches its hash."""
         content = self.content(assignment)
         return content if hashlib.sha256(content).hexdigest() == sha256 else None
 
     def whole(self, assignment: str) -> bytes | None:
-        """What is here whole and verified, as long as it has not been damaged since."""
-        kept = self.kept(assignment)
+        """A complete update, unless it was damaged since it was verified."""
+        kept = self.find(assignment)
         return None if kept is None else self.sound(assignment, kept.handed_over.sha256)
 
     def path(self, assignment: str) -> Path:
-        """Of what has arrived of the update."""
+        """The file of the update."""
         return self.folder / f"{UUID(assignment)}.update"
 
     def _receipt(self, assignment: str) -> Path:

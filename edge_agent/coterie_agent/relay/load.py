@@ -1,4 +1,4 @@
-"""How much a supernode can take on now: it sheds neighbours before it fails them, and says why."""
+"""The load of a supernode: it sheds members before it would fail them, and reports why."""
 
 import os
 import shutil
@@ -13,45 +13,45 @@ from coterie_wire.conditions import Conditions, Reason
 from coterie_wire.relaying import MAX_MEMBERS, Shedding
 
 SPARE_MEMORY_BYTES = 128 << 20
-"""Below this the next sum may not fit."""
+"""Free memory below which the next sum may not fit."""
 RECOVERED = 0.8
-"""Share of a limit below which a supernode that was loaded is not any more, so that it does not waver."""
+"""Share of a limit below which an overloaded supernode counts as recovered (hysteresis)."""
 
 
 class Load(NamedTuple):
-    """What a device is at."""
+    """The load of a device."""
 
     processes: float
-    """Waiting for a core or on one, by core, as a mean of the last minute."""
+    """Runnable processes per core, as a mean of the last minute."""
     memory_bytes: int
-    """Free for new use."""
+    """Available memory."""
     disk_bytes: int
-    """Free where updates are kept."""
+    """Free bytes on the file system of the updates."""
 
 
 def measure_load(folder: Path) -> Load:
-    """Of this moment; `folder` is where updates are kept."""
+    """The current load; `folder` is that of the updates."""
     processes = os.getloadavg()[0] / (os.cpu_count() or 1)
     return Load(processes, psutil.virtual_memory().available, shutil.disk_usage(folder).free)
 
 
 @dataclass(kw_only=True)
 class LoadWatch:
-    """Judges the load; remembers whether there was too much of it."""
+    """Judges the load; remembers whether it was too high."""
 
     measure: Callable[[], Load]
     held: Callable[[], int]
-    """How many updates of neighbours are here or on their way."""
+    """Number of neighbours' updates that are complete or arriving."""
     max_load: float
-    """Of `Load.processes`."""
+    """Limit of `Load.processes`."""
     spare_bytes: int
-    """Of disk."""
+    """Least free disk space in bytes."""
     _is_loaded: bool = False
 
-    def look(self, conditions: Conditions) -> Shedding | None:
-        """Whom it can keep; None: as many as its owner lets it.
+    def check(self, conditions: Conditions) -> Shedding | None:
+        """How many members it keeps; None: as many as its owner allows.
 
-        On battery or a metered network it keeps nobody; under load those whose updates are here.
+        On battery or a metered network it keeps none; under load only those whose updates it holds.
         """
         if conditions.charging == "no":
             return Shedding(keep=0, reason=Reason("relay.on_battery", "it is on battery"))

@@ -1,4 +1,4 @@
-"""The thread of a supernode: it follows what the platform says, and sums and sends when it is asked to."""
+"""The thread of a supernode: follows the platform's directives, and computes and sends sums when requested."""
 
 import hashlib
 import logging
@@ -25,16 +25,16 @@ if TYPE_CHECKING:  # it loads asyncio
 
 log = logging.getLogger(__name__)
 _TRIES = 6
-"""How often the supernode above is tried before the sum goes to the platform."""
+"""Tries of the supernode above before the sum goes to the platform."""
 _PARTS_S = 0.2
-"""Between two looks whether the sums of other supernodes have come."""
-Way = tuple[str, int]
-"""A sum, and the epoch of its way; 0: to the platform."""
+"""Seconds between two checks for the sums of other supernodes."""
+RouteKey = tuple[str, int]
+"""A sum, and the epoch of its route; 0: to the platform."""
 
 
 @dataclass(kw_only=True)
 class RelayThread:
-    """Does what directives say of leading."""
+    """Carries out the supernode role of directives."""
 
     handler: RelayHandler
     link: HttpLink
@@ -43,11 +43,11 @@ class RelayThread:
     record_sent: Callable[[str, int], None]
     book: AddressBook | None = None
     paths: "DirectPaths | None" = None
-    """By which supernodes above are reached that do not answer at their addresses."""
-    _done: Way | None = None
-    """Of the sum that was sent last, or that cannot be."""
-    _away: tuple[Way, int] | None = None
-    """Of one that the supernode above did not take, and how often it has not."""
+    """Direct paths to supernodes above that do not answer at their addresses."""
+    _done: RouteKey | None = None
+    """The sum that was sent last, or that cannot be sent."""
+    _away: tuple[RouteKey, int] | None = None
+    """A sum that the supernode above did not accept, and the number of failed tries."""
     _retrying: Retrying = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class RelayThread:
         """Run until the situation's `stop` is set."""
         while not (now := self.situation.now).stopping:
             lead = current_lead(now, self.handler.island)
-            if not self._follow(lead) or lead is None or lead.order is None or _way(lead.order) == self._done:
+            if not self._follow(lead) or lead is None or lead.order is None or _route_key(lead.order) == self._done:
                 self.situation.wait(now.edition, None)
             elif self.handler.waits_for(lead.order):
                 self.situation.wait(now.edition, _PARTS_S)
@@ -66,7 +66,7 @@ class RelayThread:
 
     def _follow(self, lead: Lead | None) -> bool:
         try:
-            self.handler.lead(lead)
+            self.handler.follow(lead)
         except WireError as error:
             log.error("cannot be a supernode of this round: %s [%s]", error.detail, error.code)
             return False
@@ -77,15 +77,15 @@ class RelayThread:
             self._send(order)
             self._retrying.succeed()
         except (AgentError, WireError) as error:
-            if not self._retrying.deals_with(error):
-                # The platform does not hear of it, and has the neighbours send their updates themselves.
+            if not self._retrying.handles(error):
+                # The platform receives no sum, and requests the updates from the neighbours themselves.
                 log.error("the sum of %d updates is not sent: %s [%s]", len(order.shares), error.detail, error.code)
-                self._done = _way(order)
+                self._done = _route_key(order)
 
     def _send(self, order: Order) -> None:
         payload = self.handler.sum(order)
-        if order.route is not None and self._away != (_way(order), _TRIES):
-            self._hand_over(order, order.route, payload)
+        if order.route is not None and self._away != (_route_key(order), _TRIES):
+            self._submit_sum(order, order.route, payload)
             return
         offer = OfferPartial(fold=order.fold, sha256=hashlib.sha256(payload).hexdigest(), size_bytes=len(payload))
         outcome = UploadInParts(
@@ -100,12 +100,12 @@ class RelayThread:
             log.info(
                 "sent a sum of %d updates and %d sums, %d bytes", len(order.shares), len(order.parts), len(payload)
             )
-            self._done = _way(order)
+            self._done = _route_key(order)
 
-    def _hand_over(self, order: Order, route: SumRoute, payload: bytes) -> None:
-        """Hand the sum to the supernode above, and its receipt to the platform.
+    def _submit_sum(self, order: Order, route: SumRoute, payload: bytes) -> None:
+        """Submit the sum to the supernode above, and its receipt to the platform.
 
-        Raises Unreachable where either does not answer, or the supernode refuses; it is not tried for ever.
+        Raises Unreachable where either does not answer, or the supernode refuses; tries are limited.
         """
         try:
             receipt = SupernodeUpload(
@@ -122,15 +122,15 @@ class RelayThread:
                 paths=self.paths,
             ).run(stop=self.situation.is_offline)
         except (Unreachable, NeighbourRefused) as error:
-            way = _way(order)
+            way = _route_key(order)
             tries = self._away[1] + 1 if self._away is not None and self._away[0] == way else 1
             self._away = (way, tries)
             raise Unreachable(error.detail) from error
         if receipt is not None:
             self.link.call(HandInSum(fold=order.fold, receipt=receipt), UploadState)
             log.info("handed a sum of %d updates and %d sums to a supernode", len(order.shares), len(order.parts))
-            self._done = _way(order)
+            self._done = _route_key(order)
 
 
-def _way(order: Order) -> Way:
+def _route_key(order: Order) -> RouteKey:
     return order.fold, 0 if order.route is None else order.route.epoch

@@ -1,1 +1,1 @@
-"""The prediction service: one model for all programs on this device, exchanged while it answers."""
+"""The prediction service: one model for all programs on this device, replaced while it serves."""

@@ -1,4 +1,4 @@
-"""How sure the model was of its answers, and how many samples were unlike the device's own, for the agent to read."""
+"""Counts for the drift watch: the model's confidence in its answers, and samples unlike the device's own."""
 
 import threading
 from collections.abc import Sequence
@@ -16,33 +16,33 @@ from coterie_wire.contract import features
 from coterie_wire.predictions import Prediction
 
 _COMPARED = 256
-"""The device's newest samples at most, by which inputs are judged."""
+"""Newest samples of the device with which inputs are compared."""
 
 
 class ConfidenceCounter:
-    """Counts what a classifier of samples of one shape answers; of other models nothing.
+    """Counts answers of classifiers with a fixed input shape; other models are not counted.
 
-    What is answered before `write` has looked at the device's samples for a model is passed over: nobody waits for it.
+    Answers of a new model before the next `write`, which reads the device's samples, are not counted.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._wanted: tuple[str, int] | None = None
-        """The model that answers, and its features."""
+        self._answering_model: tuple[str, int] | None = None
+        """The model that answers, and its number of features."""
         self._model = ""
         self._usual: Usual | None = None
         self._begin("", None)
 
     def count(self, held: HeldModel, answers: Answers) -> None:
-        """One batch that was answered."""
+        """Count an answered batch."""
         spec = held.manifest.model
         if spec.task != "classes" or spec.length is not UNSET:
             return
         name = f"{held.manifest.version}{' personal' if held.is_personal else ''} {held.form}"
         doubt = sum(1 - one.probability for one in answers.predictions if isinstance(one, Prediction))
         with self._lock:
-            self._wanted = name, features(spec)
+            self._answering_model = name, features(spec)
             if name != self._model:
                 return
             self._samples += len(answers.rows)
@@ -51,17 +51,17 @@ class ConfidenceCounter:
                 self._unlike += self._usual.unlike(_features([row.x for row in answers.rows]))
 
     def write(self) -> None:
-        """Hand the agent what was counted, once it is enough to say something; begin with a model that is new."""
+        """Store the counts for the agent, once there are enough; begin to count a new model."""
         with self._lock:
-            wanted = self._wanted
+            answering = self._answering_model
             enough = self._samples >= FEWEST
             if enough:
                 seen = PredictionCounts(self._model, self._samples, round(self._doubt, 6), self._unlike)
                 self._begin(self._model, self._usual)
         if enough:
             self._store.predicted.add(seen)
-        if wanted is not None and wanted[0] != self._model:
-            name, width = wanted
+        if answering is not None and answering[0] != self._model:
+            name, width = answering
             usual = self._usual_of(width)
             with self._lock:
                 self._begin(name, usual)

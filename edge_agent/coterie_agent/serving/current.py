@@ -1,4 +1,4 @@
-"""The model that the service predicts with: the one that ``coterie-agent predict`` would, soon after it has changed."""
+"""The model that the service predicts with: the same as ``coterie-agent predict``, soon after a change."""
 
 import logging
 import threading
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from coterie_agent.errors import AgentError, Exit, reason_of
 from coterie_agent.home import Home
-from coterie_agent.link.failure import FETCHED_ANEW
+from coterie_agent.link.failure import FETCHED_AGAIN
 from coterie_agent.predicting import HeldModel, load_held_model
 from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalEdition
@@ -19,27 +19,27 @@ from coterie_wire.contract import features
 from coterie_wire.errors import WireError
 
 log = logging.getLogger(__name__)
-LOOK_S = 0.25
-"""Seconds between two looks at the store."""
+POLL_S = 0.25
+"""Seconds between two polls of the store."""
 _FLOAT_BYTES = 4
 _RUNS = 5
-"""Of a model before it is taken; the quickest says what a run takes."""
+"""Warm-up runs of a model before it is used; the fastest gives its run time."""
 _ENDED = frozenset({Exit.NOT_JOINED, Exit.NO_MODEL})
-"""The device is to predict with nothing, rather than with what it held before."""
+"""Exits after which the device predicts with no model, rather than with the previous one."""
 
 
 class Key(NamedTuple):
-    """What the store says which model predicts."""
+    """Identifies the model that predicts, by the store."""
 
     signature: bytes | None
-    """Of the manifest of the version that the device holds."""
+    """Signature of the held version's manifest."""
     personal: PersonalEdition | None
     form: KnownForms | None
-    """What is known of the smaller forms of a version."""
+    """The smaller forms of a version."""
 
 
 class CurrentModel:
-    """Follows the store, which the agent's own process writes."""
+    """The current model by the store, which the agent's process writes."""
 
     def __init__(self, store: Store, home: Home, *, threads: int) -> None:
         self._store, self._home, self._threads = store, home, threads
@@ -52,17 +52,17 @@ class CurrentModel:
 
     def run(self) -> None:
         """Follow until `close`."""
-        while not self._stopped.wait(LOOK_S):
-            self.look()
+        while not self._stopped.wait(POLL_S):
+            self.refresh()
 
     def close(self) -> None:
         """End `run`."""
         self._stopped.set()
 
-    def look(self) -> None:
-        """Take the model that the store tells of, if it is another; keep the one before while that cannot be used.
+    def refresh(self) -> None:
+        """Load the model of the store if it has changed; keep the previous one while the new one cannot be used.
 
-        The new one has predicted before it is taken, so that no request waits for its first runs.
+        The new one is warmed up before it is used, so that no request waits for its first runs.
         """
         key = self._newest()
         if key == self._key:
@@ -82,7 +82,7 @@ class CurrentModel:
     def _newest(self) -> Key:
         signed = self._store.work.held_model()
         signature = None if signed is None else signed.signature
-        return Key(signature, self._store.peers.personal(), self._store.variants.known())
+        return Key(signature, self._store.peers.personal(), self._store.variants.load())
 
     def _refuse(self, key: Key, error: AgentError | WireError) -> None:
         reason = reason_of(error)
@@ -91,7 +91,7 @@ class CurrentModel:
         self.problem = reason
         if isinstance(error, AgentError) and error.exit_code in _ENDED:
             self.held = None
-        if error.code not in FETCHED_ANEW:  # what is being downloaded is there a moment later
+        if error.code not in FETCHED_AGAIN:  # otherwise it is being downloaded, and is tried again
             self._key = key
 
 

@@ -1,4 +1,4 @@
-"""HTTP for programs on this device from one thread, which also predicts: nobody waits for another thread's turn."""
+"""HTTP for programs on this device, on one thread that also predicts, which avoids switching between threads."""
 
 import asyncio
 import logging
@@ -22,19 +22,19 @@ from coterie_wire.messages import Problem
 
 log = logging.getLogger(__name__)
 Route = Callable[[bytes], Coroutine[Any, Any, msgspec.Struct | msgspec.Raw]]
-"""Makes the answer of a request's body. Raises RequestError, AgentError or WireError."""
+"""Computes the answer to a request's body. Raises RequestError, AgentError or WireError."""
 IDLE_S = 10.0
-"""How long a connection stays without a request."""
+"""Seconds that a connection stays open without a request."""
 _GRACE_S = 2.0
-"""For answers that are on their way when the door closes."""
+"""Seconds for pending answers when the listener closes."""
 _SWEEP_S = 1.0
 _BACKLOG = 128
 _FAILED = HTTPStatus.SERVICE_UNAVAILABLE
-"""The answer to what the device cannot do now."""
+"""The status where the device cannot do now what is asked."""
 
 
 class PredictionListener:
-    """Listens on 127.0.0.1 and, where there is one, on a Unix socket, whose file's mode stands for the token."""
+    """Listens on 127.0.0.1 and optionally on a Unix socket, whose file mode replaces the token."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class PredictionListener:
         tcp: socket.socket,
         unix: socket.socket | None,
     ) -> None:
-        """`routes`: by method and path. `connections`: at once; more are told to come back."""
+        """`routes`: by method and path. `connections`: simultaneous ones; more are refused with ``Retry-After``."""
         self.routes, self.connections = routes, connections
         self.open: set[Connection] = set()
         self.loop = asyncio.new_event_loop()
@@ -53,7 +53,7 @@ class PredictionListener:
         self._ended = asyncio.Event()
 
     def run(self) -> None:
-        """Serve until `close`, then answer what is on its way."""
+        """Serve until `close`, then finish pending answers."""
         try:
             self.loop.run_until_complete(self._serve())
         finally:
@@ -61,7 +61,7 @@ class PredictionListener:
 
     def close(self) -> None:
         """End `run`, from any thread."""
-        with suppress(RuntimeError):  # it has ended by itself
+        with suppress(RuntimeError):  # the loop has ended already
             self.loop.call_soon_threadsafe(self._ended.set)
 
     async def _serve(self) -> None:
@@ -85,66 +85,66 @@ class PredictionListener:
 
 
 class Connection(asyncio.Protocol):
-    """One program's connection, which carries one request after another."""
+    """One program's connection, with one request after another."""
 
-    def __init__(self, door: PredictionListener, token: str | None) -> None:
-        """`token`; None: whoever can open the Unix socket may ask."""
-        self._door, self._token = door, token
+    def __init__(self, listener: PredictionListener, token: str | None) -> None:
+        """`token` None: any program that can open the Unix socket is authorised."""
+        self._listener, self._token = listener, token
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._request: h11.Request | None = None
-        """The one that is arriving."""
+        """The request that is arriving."""
         self._body = bytearray()
         self._is_arriving = False
         self._may_write = True
         self.answering: asyncio.Task[None] | None = None
-        self.until = door.loop.time() + IDLE_S
-        """When it is ended, on the loop's clock."""
+        self.until = listener.loop.time() + IDLE_S
+        """When it is closed, on the loop's clock."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if len(self._door.open) >= self._door.connections:
+        if len(self._listener.open) >= self._listener.connections:
             self._transport.write(BUSY)
             self._transport.close()
         else:
-            self._door.open.add(self)
+            self._listener.open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        """Nobody waits for the answer any longer."""
-        self._door.open.discard(self)
+        """Cancel the answer, as the program has disconnected."""
+        self._listener.open.discard(self)
         if self.answering is not None:
             self.answering.cancel()
 
     def data_received(self, data: bytes) -> None:
         self._http.receive_data(data)
         if self.answering is not None:
-            self._transport.pause_reading()  # what comes next waits for this answer, outside
+            self._transport.pause_reading()  # further data waits in the kernel until this answer is sent
             return
         if not self._is_arriving:
-            self._is_arriving, self.until = True, self._door.loop.time() + READ_S
-        self._go_on()
+            self._is_arriving, self.until = True, self._listener.loop.time() + READ_S
+        self._next_request()
 
     def pause_writing(self) -> None:
-        """The other side does not read its answers."""
+        """Pause, as the other side does not read its answers."""
         self._may_write = False
 
     def resume_writing(self) -> None:
         self._may_write = True
         if self.answering is None:
-            self._go_on()
+            self._next_request()
 
     def abort(self) -> None:
-        """End what has been arriving, or idle, for too long."""
+        """Close a connection that was idle, or whose request was arriving, for too long."""
         self._transport.abort()
 
     def end(self) -> None:
-        """No more requests; answers that the other side takes at once have gone."""
+        """Close the connection; answers that the other side has not read are dropped."""
         if self._transport.get_write_buffer_size():
             self._transport.abort()
         else:
             self._transport.close()
 
-    def _go_on(self) -> None:
-        """Begin with the next request, if it is there."""
+    def _next_request(self) -> None:
+        """Begin to answer the next request, if it has arrived."""
         if not self._may_write or self._transport.is_closing():
             return
         try:
@@ -157,10 +157,10 @@ class Connection(asyncio.Protocol):
         else:
             if request is not None:
                 self.until = float("inf")
-                self.answering = self._door.loop.create_task(self._answer(request))
+                self.answering = self._listener.loop.create_task(self._answer(request))
 
     def _arrived(self) -> h11.Request | None:
-        """The next request, once its body is there, too; None: it is not.
+        """The next request, once its body has arrived; None: not yet.
 
         Raises h11.RemoteProtocolError, or RequestError ``local_api.too_large``.
         """
@@ -181,13 +181,13 @@ class Connection(asyncio.Protocol):
                 return None
 
     def _refuse(self, error: RequestError) -> None:
-        """Say why, and end: where the next request begins is not known."""
+        """Answer with the error and close, as the start of the next request is not known."""
         self._write(error.status, _problem(error.status, error), keeps=False)
 
     async def _answer(self, request: h11.Request) -> None:
         try:
             self._authorise(request)
-            route = self._door.routes.get(f"{request.method.decode()} {request.target.decode()}")
+            route = self._listener.routes.get(f"{request.method.decode()} {request.target.decode()}")
             if route is None:
                 detail = f"nothing is at {request.target.decode()}"
                 raise RequestError(HTTPStatus.NOT_FOUND, "local_api.unknown_path", detail)
@@ -202,9 +202,9 @@ class Connection(asyncio.Protocol):
         self._write(status, content)
         self.answering = None
         self._is_arriving = bool(self._http.trailing_data[0])
-        self.until = self._door.loop.time() + (READ_S if self._is_arriving else IDLE_S)
+        self.until = self._listener.loop.time() + (READ_S if self._is_arriving else IDLE_S)
         self._transport.resume_reading()
-        self._go_on()
+        self._next_request()
 
     def _authorise(self, request: h11.Request) -> None:
         """Raises RequestError."""
@@ -232,12 +232,12 @@ class Connection(asyncio.Protocol):
 
 
 def listen_tcp(port: int) -> socket.socket:
-    """On 127.0.0.1. Raises OSError."""
+    """A socket listening on 127.0.0.1. Raises OSError."""
     return socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """In place of what an earlier service left; the file is its owner's alone before anybody can connect.
+    """A listening Unix socket, in place of an earlier one; the file is private before a program can connect.
 
     Raises OSError, also where `path` is too long for a socket.
     """

@@ -1,4 +1,4 @@
-"""The last fallback: samples go to the platform and are answered there, where the plan and the owner allow it."""
+"""The last fallback: the platform predicts samples sent to it, where the plan and the owner allow it."""
 
 import logging
 import threading
@@ -19,23 +19,23 @@ from coterie_wire.fallback import AskPlatform, PlatformAnswer
 
 log = logging.getLogger(__name__)
 AT_ONCE = 3
-"""Requests to the platform; more are not begun."""
+"""Simultaneous requests to the platform."""
 REST_S = 5.0
-"""Seconds without a request after one that failed, unless the platform says how long."""
+"""Seconds without a request after a failed one, unless the platform states the time."""
 _OF_THE_SAMPLES = frozenset({413, 422})
-"""HTTP statuses that say nothing of the next request."""
+"""HTTP statuses caused by the samples, which do not affect the next request."""
 
 
 def form_of(answer: PlatformAnswer) -> str:
-    """Which form has predicted: ``cloud`` the cloud model, ``float32`` the version of the device model."""
+    """The form that predicted: ``cloud`` is the cloud model, ``float32`` the version of the device model."""
     return "cloud" if answer.model == "cloud" else FLOAT32
 
 
 class Platform:
-    """Asks the platform. Its methods are called from many threads."""
+    """Requests predictions from the platform; methods are called from many threads."""
 
     def __init__(self, home: Home, store: Store, config: Config) -> None:
-        """The settings must let samples leave."""
+        """`config` must allow samples to be sent."""
         self._store = store
         self.after_s = config.platform.after_ms / 1000
         self._link = HttpLink(
@@ -51,7 +51,7 @@ class Platform:
         self._not_before = 0.0  # on the monotonic clock
 
     def ask(self, rows: Sequence[Row], *, remaining_s: float) -> "Future[PlatformAnswer] | None":
-        """The answer in time, or AgentError in its place; None: the platform is not to be asked now."""
+        """A future of the answer, or of an AgentError; None: the platform is not to be asked now."""
         offer = self._store.platform_offer.load()
         if offer is None or len(rows) > offer.samples or remaining_s <= 0 or self._store.work.is_masked():
             return None

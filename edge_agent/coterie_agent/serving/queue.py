@@ -1,4 +1,4 @@
-"""Requests wait in one bounded queue, and the model runs on as many at once as have gathered."""
+"""Requests wait in one bounded queue, and the model runs on all that have gathered as one batch."""
 
 import asyncio
 import threading
@@ -18,13 +18,13 @@ from coterie_wire.predictions import Output, Prediction
 
 Predictions = list[Prediction | Output]
 QUICK_S = 0.002
-"""A run that takes no longer holds up reading, answering and deadlines less than handing it to a thread would."""
+"""A run within this time delays the event loop less than a hand-over to a thread would."""
 HELD_UP_S = 0.02
-"""One that was expected to be quick and took so long shows that the processor is throttled, or wanted by others."""
+"""A run expected to be quick that takes longer than this means that the processor is throttled or busy."""
 
 
 class QueueFull(Exception):
-    """Too many samples wait already."""
+    """Raised where too many samples wait already."""
 
     def __init__(self, waiting: int) -> None:
         super().__init__(f"{waiting} samples wait already; try again in a moment, or ask more seldom")
@@ -34,20 +34,20 @@ class QueuedRequest:
     """A request in the queue."""
 
     def __init__(self, held: HeldModel, rows: Sequence[Row], then: "Callable[[Predictions], None] | None") -> None:
-        """`then` is told the predictions, also if they come too late for `within`."""
+        """`then` is called with the predictions, even if they are too late for `within`."""
         self.held, self.rows = held, rows
-        """The model that the rows were checked against, which answers them whatever comes meanwhile."""
+        """The model against which the rows were checked, which answers them even if another is loaded meanwhile."""
         self._then = then
         self._found: Predictions | AgentError | None = None
         self._waiter: asyncio.Future[Predictions | AgentError | None] | None = None
         self.has_left = False
-        """Whether nobody waits for it any longer."""
+        """Whether its caller does not wait for it any longer."""
 
     async def within(self, left_s: float) -> "Predictions | AgentError | None":
-        """The predictions, or why the model failed; None: neither comes within so many seconds."""
+        """The predictions, or the model's error; None: neither comes within `left_s` seconds."""
         if self._found is None and left_s > 0:
             try:
-                await asyncio.sleep(0)  # by then a quick run is over, and nobody needs a timer
+                await asyncio.sleep(0)  # a quick run is over after this, and needs no timer
             except asyncio.CancelledError:
                 self.has_left = True
                 raise
@@ -66,7 +66,7 @@ class QueuedRequest:
         return found
 
     def give(self, found: "Predictions | AgentError") -> None:
-        """What the model gave."""
+        """Set the result of the model."""
         self._found = found
         if self._then is not None and not isinstance(found, AgentError):
             self._then(found)
@@ -80,7 +80,7 @@ def _give_up(waiter: "asyncio.Future[Predictions | AgentError | None]") -> None:
 
 
 class Ran(NamedTuple):
-    """A batch that was run, and how long it took."""
+    """Identifies the model of a run."""
 
     pair: str
     version: str
@@ -88,9 +88,9 @@ class Ran(NamedTuple):
 
 
 class PredictionQueue:
-    """The queue, and the runs of the model, on the thread of the event loop where they are quick.
+    """The queue and the runs of the model, which are on the event loop's thread if they are quick.
 
-    No request waits for others to come: those that came since the last run are the next batch.
+    No request waits for later ones: those queued since the last run are the next batch.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class PredictionQueue:
     ) -> None:
         """`capacity`: samples that may wait; `batch`: samples of one run, unless a single request has more.
 
-        `beside` and `doubt` are told what was answered.
+        `beside` and `doubt` are given all answers.
         """
         self._capacity, self._batch = capacity, batch
         self._beside, self._doubt = beside, doubt
@@ -111,9 +111,9 @@ class PredictionQueue:
         self._waiting = 0
         self._is_running = False
         self._slow: HeldModel | None = None
-        """One that was quick when it was taken, and has held the loop up since."""
+        """A model that was quick when it was loaded, and has delayed the loop since."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="predictions")
-        """For runs that are not quick; it begins with the first of them."""
+        """For runs that are not quick; started with the first of them."""
         self._lock = threading.Lock()
         self.runs = Durations()
         self._by_model: dict[Ran, Durations] = {}
@@ -122,7 +122,7 @@ class PredictionQueue:
     def ask(
         self, held: HeldModel, rows: Sequence[Row], then: Callable[[Predictions], None] | None = None
     ) -> QueuedRequest:
-        """Queue `rows` on the event loop that runs. Raises Busy."""
+        """Queue `rows` on the running event loop. Raises QueueFull."""
         if self._waiting + len(rows) > self._capacity:
             raise QueueFull(self._waiting)
         ticket = QueuedRequest(held, rows, then)
@@ -135,17 +135,17 @@ class PredictionQueue:
         return ticket
 
     def take_latencies(self) -> Mapping[Ran, Histogram]:
-        """How long runs took since this was asked last, by what was run. Called from another thread."""
+        """Durations of runs since the last call, by model. Called from another thread."""
         with self._lock:
             taken, self._by_model = self._by_model, {}
         return {ran: durations.histogram() for ran, durations in taken.items()}
 
     def close(self) -> None:
-        """Begin no more runs on the thread, which ends with the one it is at."""
+        """Start no more runs on the thread, which ends with its current one."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Predict what waits first, and so on until nothing does."""
+        """Run the next batch, until none waits."""
         batch = self._next_batch()
         if not batch:
             self._is_running = False
@@ -161,7 +161,7 @@ class PredictionQueue:
         done.add_done_callback(lambda done: loop.call_soon_threadsafe(self._answer, loop, batch, done.result()))
 
     def _next_batch(self) -> list[QueuedRequest]:
-        """The oldest requests for one model; empty where nobody waits."""
+        """The oldest requests for one model; empty where none waits."""
         batch: list[QueuedRequest] = []
         size = 0
         while self._tickets:
@@ -178,17 +178,17 @@ class PredictionQueue:
     def _answer(
         self, loop: asyncio.AbstractEventLoop, batch: Sequence[QueuedRequest], found: "Answers | AgentError"
     ) -> None:
-        """Hand out what the model gave for `batch`, and go on."""
+        """Set the results of `batch`, and continue with the next."""
         start = 0
         for ticket in batch:
             end = start + len(ticket.rows)
             ticket.give(found if isinstance(found, AgentError) else list(found.predictions[start:end]))
             start = end
         if not isinstance(found, AgentError):
-            loop.call_soon(self._tell, batch[0].held, found)  # when it has been answered
+            loop.call_soon(self._report, batch[0].held, found)  # after the answers are sent
         loop.call_soon(self._run, loop)
 
-    def _tell(self, held: HeldModel, found: Answers) -> None:
+    def _report(self, held: HeldModel, found: Answers) -> None:
         self._measure(held, found)
         if self._beside is not None:
             self._beside.offer(held, found)

@@ -1,4 +1,4 @@
-"""The service's process: its threads, its addresses, and the file that tells programs of them."""
+"""The service's process: its threads, its addresses, and the file in which programs find them."""
 
 import gc
 import logging
@@ -30,11 +30,11 @@ from coterie_wire.conditions import Conditions
 
 log = logging.getLogger(__name__)
 _WRITTEN_S = 5.0
-"""Seconds between two writings of the figures that ``coterie-agent status`` shows."""
+"""Seconds between two writes of the figures that ``coterie-agent status`` shows."""
 _KNOWN_S = 120.0
-"""How long what the agent last wrote of its conditions is taken for the present."""
+"""Seconds for which the conditions last written by the agent count as current."""
 _SWITCH_S = 0.0005
-"""After how long a thread of Python gives way to another; with the usual 5 ms reading one request delays another."""
+"""Python's thread switch interval; with the default of 5 ms, reading one request would delay another."""
 
 
 class PredictionServer:
@@ -48,18 +48,18 @@ class PredictionServer:
         settings = config.serving
         self._store, self._file = store, home.serving
         self._current = CurrentModel(store, home, threads=settings.threads)
-        self._current.look()
+        self._current.refresh()
         self._beside = ShadowCandidate(store, home, threads=settings.threads)
         self._doubt = ConfidenceCounter(store)
         platform = Platform(home, store, config) if config.platform.send_samples else None
         self._service = PredictionService(self._current, settings, self._beside, self._doubt, platform)
         self._stopped = stopped
         self.failure: AgentError | None = None
-        """What ended a thread, and with it the service."""
+        """The error that ended a thread, and with it the service."""
         token = secrets.token_urlsafe(32)
         self._socket = home.root / settings.socket if settings.socket else None
         tcp, unix = _listen(settings.port, self._socket)
-        self._door = PredictionListener(
+        self._listener = PredictionListener(
             self._service.routes(), token=token, connections=settings.connections, tcp=tcp, unix=unix
         )
         url = f"http://127.0.0.1:{tcp.getsockname()[1]}"
@@ -67,10 +67,10 @@ class PredictionServer:
         write_private(self._file, msgspec.json.encode(self.address))
 
     def run(self) -> None:
-        """Serve until `stopped` is set, then answer what is on its way."""
+        """Serve until `stopped` is set, then finish pending answers."""
         sys.setswitchinterval(_SWITCH_S)
-        gc.freeze()  # what is loaded stays; to look through it again and again would hold up answers
-        answering = self._start("requests", self._door.run)
+        gc.freeze()  # what is loaded stays, and scanning it repeatedly would delay answers
+        answering = self._start("requests", self._listener.run)
         self._start("model", self._current.run)
         self._start("beside", self._beside.run)
         log.info("predictions at %s, %s", self.address.url, self.address.socket or "no socket")
@@ -81,7 +81,7 @@ class PredictionServer:
             self._socket.unlink(missing_ok=True)
         self._current.close()
         self._beside.close()
-        self._door.close()
+        self._listener.close()
         answering.join()
         self._service.queue.close()
         self._write_figures()
@@ -98,7 +98,7 @@ class PredictionServer:
             log.warning("%s", error.detail)
 
     def _keep_latencies(self) -> None:
-        """Those of the conditions that the agent, which reads them, last wrote down."""
+        """Store latencies with the conditions that the agent last wrote."""
         status = self._store.journal.status()
         known = status is not None and time.time() - status.at < _KNOWN_S
         conditions = status.conditions if status is not None and known else Conditions()
@@ -125,7 +125,7 @@ class PredictionServer:
 
 
 def _listen(port: int, path: Path | None) -> tuple[socket.socket, socket.socket | None]:
-    """On 127.0.0.1, and on the Unix socket where there is to be one."""
+    """Sockets on 127.0.0.1 and, if set, at the path of the Unix socket."""
     try:
         tcp = listen_tcp(port)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What the prediction service's routes do: check, queue, wait until the deadline, fall back, count."""
+"""The prediction service's routes: check, queue, wait until the deadline, fall back, count."""
 
 import asyncio
 import threading
@@ -30,14 +30,13 @@ from coterie_wire.fallback import PlatformAnswer
 from coterie_wire.latency import Durations
 
 ALONE_MS, WITH_PLATFORM_MS = 1000.0, 5000.0
-"""Within what an answer must come where neither the request nor agent.toml says: of the device alone, and where the
-platform may be asked, which takes half a second and more."""
+"""Default deadlines: of the device alone, and where the platform may be asked, which takes half a second or more."""
 STREAMS = 256
-"""Whose last answers are remembered; of more, those of the streams that were answered longest ago are forgotten."""
+"""Streams whose last answers are remembered; of more, the least recently answered are dropped."""
 
 
 class LastAnswer(msgspec.Struct, frozen=True):
-    """What a stream was last answered."""
+    """The last answer to a stream."""
 
     at: float
     """Seconds on the monotonic clock."""
@@ -48,7 +47,7 @@ class LastAnswer(msgspec.Struct, frozen=True):
 
 
 class PredictionService:
-    """The routes, and what they count. They run on one event loop; `status` is called from other threads too."""
+    """The routes and their counters. They run on one event loop; `status` is called from other threads too."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class PredictionService:
         doubt: ConfidenceCounter | None = None,
         platform: Platform | None = None,
     ) -> None:
-        """`platform`: asked where neither the model nor a last answer answers; None: samples stay on the device."""
+        """`platform`: asked where there is neither a prediction nor a last answer; None: samples stay on the device."""
         self._current, self._settings, self._platform = current, settings, platform
         self.queue = PredictionQueue(capacity=settings.queue, batch=settings.batch, beside=beside, doubt=doubt)
         self._lock = threading.Lock()
@@ -68,7 +67,7 @@ class PredictionService:
         self._since = time.time()
 
     def routes(self) -> dict[str, Route]:
-        """By method and path."""
+        """The routes, by method and path."""
         return {
             "POST /predict": self.predict,
             "GET /status": self._status,
@@ -78,8 +77,8 @@ class PredictionService:
     async def predict(self, body: bytes) -> PredictionAnswer:
         """``POST /predict``.
 
-        Raises RequestError ``local_api.malformed``, ``serve.busy`` or ``serve.late``, AgentError ``ingest.*``, and why
-        there is no model that runs.
+        Raises RequestError ``local_api.malformed``, ``serve.busy`` or ``serve.late``, AgentError ``ingest.*``, and the
+        reason why no model runs.
         """
         began = time.perf_counter()
         ask = decode(body, PredictionRequest)
@@ -98,7 +97,7 @@ class PredictionService:
             self._count(busy=1)
             raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, "serve.busy", str(busy)) from busy
         patient_until = self._patient_until(began, until) if asks_platform else until
-        found: Predictions | AgentError | PredictionAnswer | None = await ticket.within(_left(patient_until))
+        found: Predictions | AgentError | PredictionAnswer | None = await ticket.within(_remaining_s(patient_until))
         if found is None and patient_until < until:
             found = await self._ask_platform(rows, began, until, beside=ticket)
         elif isinstance(found, AgentError):
@@ -110,7 +109,7 @@ class PredictionService:
                 self._count(without_model=1)
                 raise found
             case None:
-                # Unless the model runs on it already, whose answer is the stream's last one then.
+                # If the model runs on it already, its answer still becomes the stream's last one.
                 ticket.has_left = True
                 return self._late(ask, deadline_ms, began)
         return self._answered(held, found, began)
@@ -146,21 +145,23 @@ class PredictionService:
         return PredictionAnswer(held.manifest.version, held.is_personal, predictions, held.form, round(took_s * 1e6))
 
     def _patient_until(self, began: float, until: float) -> float:
-        """When the model has been waited for alone, before the platform is asked beside it."""
+        """Time until which only the model is awaited, before the platform is asked in parallel."""
         assert self._platform is not None
         return min(began + self._platform.after_s, until)
 
     async def _ask_platform(
         self, rows: Sequence[Row], began: float, until: float, *, beside: QueuedRequest | None = None
     ) -> PredictionAnswer | Predictions | None:
-        """The platform's answer, or that of the model, `beside`, if it comes first; None: neither comes in time."""
-        asked = None if self._platform is None else self._platform.ask(rows, remaining_s=_left(until))
+        """The platform's answer, or the model's to `beside` if that comes first; None: neither comes in time."""
+        asked = None if self._platform is None else self._platform.ask(rows, remaining_s=_remaining_s(until))
         theirs = None if asked is None else asyncio.wrap_future(asked)
-        own = None if beside is None else asyncio.ensure_future(beside.within(_left(until)))
+        own = None if beside is None else asyncio.ensure_future(beside.within(_remaining_s(until)))
         waited: set[asyncio.Future[Any]] = {future for future in (own, theirs) if future is not None}
         try:
             while waited:
-                done, waited = await asyncio.wait(waited, timeout=_left(until), return_when=asyncio.FIRST_COMPLETED)
+                done, waited = await asyncio.wait(
+                    waited, timeout=_remaining_s(until), return_when=asyncio.FIRST_COMPLETED
+                )
                 if not done:
                     break
                 is_sound = theirs is not None and theirs in done and theirs.exception() is None
@@ -187,7 +188,7 @@ class PredictionService:
         )
 
     async def _without_model(self, ask: PredictionRequest, began: float, until: float) -> PredictionAnswer:
-        """The platform's answer, which knows itself what samples its model takes. Raises why there is no model."""
+        """The platform's answer, as the platform checks samples itself. Raises the reason why there is no model."""
         if self._platform is not None:
             check = RowCheck(None, labelled=False)
             rows = [check.row(f"sample {index}", row.x, None) for index, row in enumerate(ask.samples)]
@@ -219,7 +220,7 @@ class PredictionService:
         )
 
     def _last_of(self, ask: PredictionRequest) -> LastAnswer | None:
-        """The last answer that can stand for this one: of the same stream, to as many samples."""
+        """The last answer that can replace this one: of the same stream, to as many samples; None: there is none."""
         if self._settings.fallback == "none":
             return None
         last = self._last.get(ask.stream)
@@ -244,7 +245,7 @@ class PredictionService:
 
 
 def deadline_of(ask: PredictionRequest, settings: ServingSettings, *, asks_platform: bool) -> float:
-    """Milliseconds: what the request says, else agent.toml, else what is usual."""
+    """The deadline in milliseconds: by the request, else by agent.toml, else the default."""
     if ask.deadline_ms is not None:
         return ask.deadline_ms
     if settings.deadline_ms is not None:
@@ -252,6 +253,6 @@ def deadline_of(ask: PredictionRequest, settings: ServingSettings, *, asks_platf
     return WITH_PLATFORM_MS if asks_platform else ALONE_MS
 
 
-def _left(until: float) -> float:
-    """Seconds until then, on the clock of performance counters."""
+def _remaining_s(until: float) -> float:
+    """Seconds left until then, on the clock of `time.perf_counter`."""
     return max(0.0, until - time.perf_counter())

@@ -1,4 +1,4 @@
-"""A roll-out's candidate answers what the held model has answered, after it and unseen, to count where they agree."""
+"""A roll-out's shadow candidate predicts what the held model has answered, to count where they agree."""
 
 import logging
 import threading
@@ -19,14 +19,14 @@ from coterie_wire.latency import Durations
 from coterie_wire.predictions import Output, Prediction
 
 log = logging.getLogger(__name__)
-LOOK_S = 0.25
-"""Seconds between two looks at the store."""
+POLL_S = 0.25
+"""Seconds between two polls of the store."""
 CLOSE = 0.05
-"""Numbers agree that differ by this share of the larger at most."""
+"""Largest relative difference of numbers that agree."""
 
 
 class Answers(NamedTuple):
-    """What the held model has answered to one batch."""
+    """The held model's answers to one batch."""
 
     rows: Sequence[Row]
     predictions: Sequence[Prediction | Output]
@@ -34,7 +34,7 @@ class Answers(NamedTuple):
 
 
 class ShadowCandidate:
-    """Takes batches that were answered, one at a time: what comes while the candidate runs is passed over."""
+    """Compares answered batches, one at a time; batches that come while the candidate runs are skipped."""
 
     def __init__(self, store: Store, home: Home, *, threads: int) -> None:
         self._store, self._home, self._threads = store, home, threads
@@ -43,11 +43,11 @@ class ShadowCandidate:
         self._stopped = False
         self._rollout = ""
         self._candidate: HeldModel | None = None
-        self._looked_at = 0.0
+        self._polled_at = 0.0
         self.counted = Counter()
 
     def offer(self, held: HeldModel, answers: Answers) -> None:
-        """Compare these answers of `held`, if the candidate has nothing to do."""
+        """Compare these answers of `held`, if the candidate is idle."""
         with self._changed:
             candidate = self._candidate
             if candidate is None or self._waiting is not None or candidate.manifest.pair != held.manifest.pair:
@@ -58,18 +58,18 @@ class ShadowCandidate:
     def run(self) -> None:
         """Follow the store and compare until `close`."""
         while not self._stopped:
-            if time.monotonic() - self._looked_at >= LOOK_S:
-                self._looked_at = time.monotonic()
-                self._look()
+            if time.monotonic() - self._polled_at >= POLL_S:
+                self._polled_at = time.monotonic()
+                self._refresh()
             with self._changed:
                 if self._waiting is None:
-                    self._changed.wait(LOOK_S)
+                    self._changed.wait(POLL_S)
                 waiting, candidate = self._waiting, self._candidate
             if waiting is not None and candidate is not None:
                 took_s = self._compare(candidate, *waiting)
                 with self._changed:
                     self._waiting = None
-                    self._changed.wait_for(lambda: self._stopped, took_s)  # it takes half of one thread's time at most
+                    self._changed.wait_for(lambda: self._stopped, took_s)  # it uses at most half of one core
 
     def close(self) -> None:
         """End `run`."""
@@ -78,12 +78,12 @@ class ShadowCandidate:
             self._changed.notify()
 
     def write(self) -> None:
-        """Add what was counted since to the store."""
+        """Add the counts since the last call to the store."""
         rollout, beside = self.counted.take()
         self._store.shadow.add(rollout, beside)
 
-    def _look(self) -> None:
-        """Take the candidate that the store tells of, if it is another one."""
+    def _refresh(self) -> None:
+        """Load the candidate of the store, if it has changed."""
         shadow = self._store.shadow.load()
         rollout = "" if shadow is None else shadow.rollout
         if rollout == self._rollout:
@@ -98,11 +98,11 @@ class ShadowCandidate:
             self._rollout, self._candidate = rollout, candidate
 
     def _compare(self, candidate: HeldModel, rollout: str, answers: Answers) -> float:
-        """Seconds that it took."""
+        """Compare, and count the result; the seconds that it took."""
         began = time.perf_counter()
         try:
             found = candidate.predict(answers.rows)
-        except AgentError as error:  # the trial on held-out samples tells the platform
+        except AgentError as error:  # the trial on held-out samples reports it to the platform
             log.warning("the candidate of a roll-out cannot answer: %s [%s]", error.detail, error.code)
             return time.perf_counter() - began
         took_s = time.perf_counter() - began
@@ -113,14 +113,14 @@ class ShadowCandidate:
 
 
 class Counter:
-    """What was compared for one roll-out since it was taken last."""
+    """Counts of one roll-out's comparisons since the last `take`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._begin("")
 
     def add(self, rollout: str, answers: int, agreed: int, champion_s: float, candidate_s: float) -> None:
-        """One batch; what was counted for another roll-out is forgotten."""
+        """Add a batch; counts of another roll-out are dropped."""
         with self._lock:
             if rollout != self._rollout:
                 self._begin(rollout)
@@ -130,12 +130,12 @@ class Counter:
             self._candidate.add(candidate_s)
 
     def counted(self) -> int:
-        """Answers that were compared since."""
+        """Answers compared since the last `take`."""
         with self._lock:
             return self._answers
 
     def take(self) -> tuple[str, ShadowFigures]:
-        """The roll-out, and what was counted."""
+        """The roll-out and its counts, which start again at zero."""
         with self._lock:
             found = ShadowFigures(self._answers, self._agreed, self._champion.histogram(), self._candidate.histogram())
             rollout = self._rollout
@@ -149,7 +149,7 @@ class Counter:
 
 
 def agrees(task: str, one: Prediction | Output, other: Prediction | Output) -> bool:
-    """Whether two answers to one sample say the same: the class, the labels, the tokens, or about the same numbers."""
+    """Whether two answers to one sample agree: in the class, the labels, the tokens, or about in the numbers."""
     if isinstance(one, Prediction) or isinstance(other, Prediction):
         return isinstance(one, Prediction) and isinstance(other, Prediction) and one.index == other.index
     first, second = np.asarray(one.output), np.asarray(other.output)

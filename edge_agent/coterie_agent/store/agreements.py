@@ -1,4 +1,4 @@
-"""What the owner has agreed that plans have leave the device, edition by edition, and what the owner is asked now."""
+"""What the owner lets plans send from the device, edition by edition, and the requests that are pending."""
 
 import logging
 import sqlite3
@@ -14,7 +14,7 @@ from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
 How = Literal["terminal", "unattended", "page", "settings", "before"]
-"""At the terminal, by ``--yes``, on the owner's page, by ``agent.toml``, or by having joined before this was kept."""
+"""At the terminal, by ``--yes``, on the owner's page, by ``agent.toml``, or by joining before this was stored."""
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -24,15 +24,15 @@ class Agreement(msgspec.Struct, frozen=True):
     """Unix time."""
     how: How
     scopes: tuple[Scope, ...]
-    """All that holds from then on."""
+    """All scopes agreed to from then on."""
     read: str
-    """What the owner had been told, word by word."""
+    """The exact text that the owner was shown."""
     withdrawn: tuple[str, ...] = ()
-    """Parts withdrawn by the owner although they are in `scopes`; see `coterie_learning.consent.description_of`."""
+    """Parts that the owner has withdrawn, although in `scopes`; as `coterie_learning.consent.description_of` takes them."""
 
 
 class AskedOfOwner(msgspec.Struct, frozen=True):
-    """What a federation's plan asks beyond what the owner has agreed to."""
+    """A pending request: what a federation's plan asks beyond what the owner has agreed to."""
 
     federation: str
     scopes: tuple[Scope, ...]
@@ -45,63 +45,63 @@ class AgreementStore:
         self._database = database
 
     def editions(self) -> tuple[Agreement, ...]:
-        """Oldest first. One that the disk has damaged is left out; where it is the newest, nothing holds."""
+        """All editions, oldest first, without damaged ones; if the newest is damaged, nothing is agreed to."""
         with self._database.reading() as cursor:
             return _editions(cursor)
 
     def scopes(self) -> tuple[Scope, ...]:
-        """What holds now."""
+        """The scopes agreed to now."""
         with self._database.reading() as cursor:
             return _scopes(cursor)
 
     def withdrawn(self) -> tuple[str, ...]:
-        """What the owner has taken back, and not given again."""
+        """What the owner has withdrawn and not given again."""
         with self._database.reading() as cursor:
             return _withdrawn(cursor)
 
     def withdraw(self, part: str, *, how: How, read: str) -> Agreement:
-        """From now on the owner has taken `part` back; what was asked because of it is asked no more."""
+        """Record that the owner withdraws `part`; pending requests for it are deleted."""
         with self._database.transaction() as cursor:
             withdrawn = tuple(sorted({*_withdrawn(cursor), part}))
             agreement = _write(cursor, Agreement(time.time(), how, _scopes(cursor), read, withdrawn))
-            for asked in _asked(cursor):
+            for asked in _pending(cursor):
                 if withdrawn_parts(withdrawn, asked.federation, asked.scopes):
-                    _write_asked(cursor, asked.federation, ())
+                    _write_pending(cursor, asked.federation, ())
         return agreement
 
     def give_again(self, part: str, *, how: How, read: str) -> Agreement:
-        """From now on `part` holds again as it did."""
+        """Record that the owner gives `part` again."""
         with self._database.transaction() as cursor:
             withdrawn = tuple(one for one in _withdrawn(cursor) if one != part)
             return _write(cursor, Agreement(time.time(), how, _scopes(cursor), read, withdrawn))
 
     def agree(self, scopes: Collection[Scope], *, how: How, read: str) -> Agreement:
-        """From now on these hold beside those of before, and what they cover is asked no more."""
+        """Add `scopes` to those agreed to; pending requests that they cover are deleted."""
         with self._database.transaction() as cursor:
             before = _scopes(cursor)
             both = tuple(scope for scope in SCOPES if scope in before or scope in scopes)
             withdrawn = tuple(part for part in _withdrawn(cursor) if part not in scopes)
             agreement = _write(cursor, Agreement(time.time(), how, both, read, withdrawn))
-            for asked in _asked(cursor):
-                _write_asked(cursor, asked.federation, not_covered(both, asked.scopes))
+            for asked in _pending(cursor):
+                _write_pending(cursor, asked.federation, not_covered(both, asked.scopes))
         return agreement
 
     def ask(self, federation: str, scopes: Sequence[Scope]) -> None:
-        """The owner is asked about these, instead of what the federation asked before; empty: about nothing."""
-        before = [one.scopes for one in self.asked() if one.federation == federation]
+        """Store the federation's pending request, in place of the one before; no `scopes`: delete it."""
+        before = [one.scopes for one in self.pending() if one.federation == federation]
         if before == ([tuple(scopes)] if scopes else []):
             return  # the disk is written only where something changes
         with self._database.transaction() as cursor:
-            _write_asked(cursor, federation, scopes)
+            _write_pending(cursor, federation, scopes)
 
-    def asked(self) -> tuple[AskedOfOwner, ...]:
-        """What the owner is asked, by federation."""
+    def pending(self) -> tuple[AskedOfOwner, ...]:
+        """The pending requests, by federation."""
         with self._database.reading() as cursor:
-            return _asked(cursor)
+            return _pending(cursor)
 
     def keep_only(self, federations: Collection[str]) -> None:
-        """Others ask nothing any more."""
-        for asked in self.asked():
+        """Delete the pending requests of all other federations."""
+        for asked in self.pending():
             if asked.federation not in federations:
                 self.ask(asked.federation, ())
 
@@ -117,7 +117,7 @@ def _editions(cursor: sqlite3.Cursor) -> tuple[Agreement, ...]:
 
 
 def _scopes(cursor: sqlite3.Cursor) -> tuple[Scope, ...]:
-    """Nothing where the newest edition is damaged: the owner may have taken a part back with it, and is asked."""
+    """Empty where the newest edition is damaged: it may have withdrawn a part, so the owner is asked again."""
     newest = cursor.execute(f"{_ROWS} DESC LIMIT 1").fetchone()
     return from_json(newest[0], Agreement).scopes if newest is not None and newest[1] else ()
 
@@ -133,14 +133,14 @@ def _write(cursor: sqlite3.Cursor, agreement: Agreement) -> Agreement:
     return agreement
 
 
-def _asked(cursor: sqlite3.Cursor) -> tuple[AskedOfOwner, ...]:
-    """A damaged row is passed over: the next round asks again."""
+def _pending(cursor: sqlite3.Cursor) -> tuple[AskedOfOwner, ...]:
+    """The pending requests; a damaged row is skipped, as the next round asks again."""
     query = "SELECT federation, scopes FROM agreement_asked WHERE seal IS seal(federation, scopes) ORDER BY federation"
     rows = cursor.execute(query).fetchall()
     return tuple(AskedOfOwner(name, from_json(content, tuple[Scope, ...])) for name, content in rows)
 
 
-def _write_asked(cursor: sqlite3.Cursor, federation: str, scopes: Sequence[Scope]) -> None:
+def _write_pending(cursor: sqlite3.Cursor, federation: str, scopes: Sequence[Scope]) -> None:
     if scopes:
         row = (federation, msgspec.json.encode(scopes))
         cursor.execute("INSERT OR REPLACE INTO agreement_asked VALUES (?1, ?2, seal(?1, ?2))", row)

@@ -1,4 +1,4 @@
-"""A device's part in alliances: its table, how far it is, and the letters that the other party has not taken yet."""
+"""A device's part in alliances: its table, its progress, and the letters that the other party has not received yet."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,16 +8,16 @@ from coterie_agent.store.database import Database
 
 
 class AllianceState(NamedTuple):
-    """How far the device is with an alliance; all of it changes in one transaction."""
+    """The progress of an alliance; all of it changes in one transaction."""
 
     party: bytes
     """A `coterie_learning.vertical.party.Standing`, as MessagePack."""
     tensors: bytes
-    """Of its half of the network, as a tensor file."""
+    """The tensors of its half of the network, as a tensor file."""
     received: int
-    """Letters of the other party that are in it."""
+    """Letters of the other party that were processed."""
     sent: int
-    """Letters that it has written, whether or not they were taken."""
+    """Letters written, received by the other party or not."""
 
 
 class Agreed(NamedTuple):
@@ -28,7 +28,7 @@ class Agreed(NamedTuple):
     table: bytes
     """A `coterie_agent.alliance.table.Table`."""
     secret: bytes
-    """64 bytes that nobody else knows."""
+    """64 secret random bytes."""
 
 
 class AllianceStore:
@@ -38,13 +38,13 @@ class AllianceStore:
         self._database = database
 
     def agree(self, alliance: str, agreed: Agreed) -> None:
-        """Record what the owner has agreed to; what was agreed before stands."""
+        """Record what the owner has agreed to, unless it was agreed to before."""
         with self._database.transaction() as cursor:
             statement = "INSERT OR IGNORE INTO alliance VALUES (?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))"
             cursor.execute(statement, (alliance, *agreed))
 
     def agreed(self, alliance: str) -> Agreed | None:
-        """None: nothing. Raises AgentError ``alliance.damaged``."""
+        """The agreement; None: there is none. Raises AgentError ``alliance.damaged``."""
         with self._database.reading() as cursor:
             query = "SELECT partner, content, secret, seal IS seal(alliance, partner, content, secret) FROM alliance"
             row = cursor.execute(f"{query} WHERE alliance = ?", (alliance,)).fetchone()
@@ -55,8 +55,8 @@ class AllianceStore:
             raise _damaged(alliance)
         return Agreed(*values)
 
-    def standing(self, alliance: str) -> AllianceState | None:
-        """None: nothing was done yet. Raises AgentError ``alliance.damaged``."""
+    def load(self, alliance: str) -> AllianceState | None:
+        """The progress; None: not begun. Raises AgentError ``alliance.damaged``."""
         with self._database.reading() as cursor:
             columns = "party, tensors, received, sent"
             query = f"SELECT {columns}, seal IS seal(alliance, {columns}) FROM alliance_standing WHERE alliance = ?"  # noqa: S608  # our own names
@@ -68,12 +68,12 @@ class AllianceStore:
             raise _damaged(alliance)
         return AllianceState(*values)
 
-    def keep(self, alliance: str, standing: AllianceState, letters: Sequence[bytes]) -> None:
-        """Replace the standing, together with the sealed letters that belong to it, which end with number `sent`."""
+    def keep(self, alliance: str, state: AllianceState, letters: Sequence[bytes]) -> None:
+        """Replace the state, and add its new sealed letters, which end with number `sent` - 1."""
         with self._database.transaction() as cursor:
             statement = "INSERT OR REPLACE INTO alliance_standing VALUES (?1, ?2, ?3, ?4, ?5, seal(?1, ?2, ?3, ?4, ?5))"
-            cursor.execute(statement, (alliance, *standing))
-            first = standing.sent - len(letters)
+            cursor.execute(statement, (alliance, *state))
+            first = state.sent - len(letters)
             rows = [(alliance, first + at, letter) for at, letter in enumerate(letters)]
             cursor.executemany("INSERT INTO alliance_letter VALUES (?, ?, ?)", rows)
 
@@ -83,8 +83,8 @@ class AllianceStore:
             query = "SELECT content FROM alliance_letter WHERE alliance = ? AND number >= ? ORDER BY number LIMIT ?"
             return [content for (content,) in cursor.execute(query, (alliance, first, most)).fetchall()]
 
-    def taken(self, alliance: str, count: int) -> None:
-        """The other party has taken so many for good."""
+    def delete_taken(self, alliance: str, count: int) -> None:
+        """Delete the first `count` letters, which the other party has received."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM alliance_letter WHERE alliance = ? AND number < ?", (alliance, count))
 

@@ -11,14 +11,14 @@ _SEED_BYTES = 32
 
 
 class CertificateFiles:
-    """Of one home. Methods raise OSError."""
+    """The certificate files of one home. Methods raise OSError."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
 
     def draw_key(self) -> SigningKey:
-        """Another key, which is on the disk when this returns; the one that was drawn before, where no certificate of
-        it was stored yet."""
+        """A new key, which is on the disk when this returns; the one drawn before, if no certificate of it was stored
+        yet."""
         path = self._home.next_certificate_key
         seed = path.read_bytes() if path.exists() else b""
         if len(seed) != _SEED_BYTES:
@@ -27,8 +27,8 @@ class CertificateFiles:
         return SigningKey(seed)
 
     def former_keys(self) -> list[SigningKey]:
-        """Those of the present certificate and the one before, which a platform that was restored from a backup may
-        still know; files that cannot be read have none."""
+        """The keys of the current certificate and the one before, which a platform restored from a backup may still
+        know; files that cannot be read are skipped."""
         found = []
         for path in (self._home.certificate, self._home.former_certificate):
             try:
@@ -38,13 +38,13 @@ class CertificateFiles:
         return found
 
     def use(self, key: SigningKey, chain: tuple[bytes, ...]) -> None:
-        """From now on connections show this certificate of the key that was drawn."""
+        """Use this certificate, of the key that was drawn, for connections from now on."""
         if self._home.certificate.exists():
             write_private(self._home.former_certificate, self._home.certificate.read_bytes())
         write_private(self._home.certificate, key_and_certificates(key, chain))
         self._home.next_certificate_key.unlink(missing_ok=True)
 
-    def forget(self) -> None:
-        """Remove them all, with the membership."""
+    def delete(self) -> None:
+        """Delete all certificates and keys, when the device leaves the platform."""
         for path in (self._home.certificate, self._home.former_certificate, self._home.next_certificate_key):
             path.unlink(missing_ok=True)

@@ -12,16 +12,16 @@ log = logging.getLogger(__name__)
 
 
 class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """They outlive restarts, and leaving."""
+    """The choices, which stay over restarts and after the device has left the platform."""
 
     paused_until: float = 0.0
-    """Unix time until which the device does not train; `FOR_GOOD`: until the owner says so."""
+    """Unix time until which the device does not train; `FOR_GOOD`: until the owner ends the pause."""
     limits: Requirements | None = None
-    """What the owner asks beside agent.toml before the device trains; None: nothing."""
+    """Limits for training in addition to agent.toml; None: none."""
 
 
 FOR_GOOD = 1e12
-"""In Unix time: later than any clock."""
+"""A Unix time later than any clock."""
 
 
 class ChoicesStore:
@@ -31,7 +31,7 @@ class ChoicesStore:
         self._database = database
 
     def load(self) -> Choices:
-        """A damaged row pauses the device: it may have held a pause, or a limit."""
+        """The choices; a damaged row pauses the device, as it may have held a pause or a limit."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content, seal IS seal(content) FROM choices").fetchone()
         if row is None:

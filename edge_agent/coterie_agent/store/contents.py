@@ -1,4 +1,4 @@
-"""What the store keeps, in rows and bytes."""
+"""The size of each table of the store, in rows and bytes."""
 
 import msgspec
 
@@ -11,11 +11,11 @@ class StoreTable(msgspec.Struct, frozen=True):
     name: str
     rows: int
     bytes: int
-    """Of the values themselves, as text or as they are."""
+    """Size of the values, as text or as blobs."""
 
 
 class Contents:
-    """Looks at every table there is, so that none is forgotten."""
+    """Reads the list of tables from the database's schema, so that none is missed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

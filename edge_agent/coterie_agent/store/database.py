@@ -93,7 +93,7 @@ CREATE TRIGGER sample_gone AFTER DELETE ON sample BEGIN
 END;
 CREATE INDEX teacher_probabilities_of_sample ON teacher_probabilities (sample);
 """
-"""An update in hand is trained again: its residual is not known by federation. Teachers are asked again."""
+"""An unsent update is trained again: its residual is not stored by federation. Teachers are evaluated again."""
 _SEALED = {
     "identity": "url, device, name, platform_key, check_in_s",
     "sample": "id, x, label, target, at",
@@ -108,7 +108,7 @@ _SEALED = {
     "teacher_probabilities": "version, sample, probabilities",
     "measured": "name, value",
 }
-"""By table, what the seal of a row is of. Manifests are signed, and device states hold a hash of their own."""
+"""By table, the columns that a row's seal covers. Manifests are signed, and device states contain their own hash."""
 _COUNTED = """
 DROP TRIGGER sample_added;
 DROP TRIGGER sample_dropped;
@@ -253,7 +253,7 @@ INSERT INTO agreement (content) SELECT CAST(
     AS BLOB) FROM identity;
 UPDATE agreement SET seal = seal(content);
 """
-"""A device that has joined already goes on; its owner finds it in the first edition."""
+"""A device that has joined already continues as before; the first edition tells its owner so."""
 _LOG_REQUESTS = """
 CREATE TABLE log_request (
     request TEXT PRIMARY KEY, hours INTEGER NOT NULL, why TEXT NOT NULL, keep_days INTEGER NOT NULL,
@@ -303,18 +303,18 @@ SCHEMA_VERSION = len(_SCHEMAS)
 
 
 class StoreFailed(AgentError):
-    """The file cannot be read or written: damaged, closed. Nothing that was acknowledged is lost."""
+    """The file cannot be read or written, as it is damaged or closed. Nothing that was acknowledged is lost."""
 
 
 class StoreFull(StoreFailed):
-    """The file cannot grow, as the disk is full; what it holds can be read."""
+    """The file cannot grow, as the disk is full; it can still be read."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("store.full", f"the disk is full, so {path} takes nothing more; make room on the device")
 
 
 class StoreReadOnly(StoreFailed):
-    """The file system takes no writing, which Linux does to one whose medium fails; SQLite then cannot even read."""
+    """The file system is read-only, as Linux mounts one whose medium fails; SQLite then cannot even read."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -325,7 +325,7 @@ class StoreReadOnly(StoreFailed):
 
 
 class StoreDamaged(StoreFailed):
-    """The file is no longer what was written, so that it cannot be used at all."""
+    """The file is damaged and cannot be used at all."""
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
@@ -348,17 +348,17 @@ _NO_DAMAGE = frozenset(
         sqlite3.SQLITE_PERM,
     }
 )
-"""What SQLite fails with on a sound file; our statements are the same each time, and fail on no other."""
+"""SQLite's errors on an undamaged file; any other means damage, as our statements are always the same."""
 _OF_DISK = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 _LEAST_FREE_BYTES = 64 << 10
-"""Less does not hold the index of the write-ahead log."""
+"""Room for the index of the write-ahead log."""
 
 
 class Database:
     """One connection, shared by the threads of a process.
 
-    `durability`: "power" commits to the disk itself, "process" leaves the moment of writing to the operating system;
-    both keep the file whole. Opening creates the file. Raises StoreFailed, or AgentError ``store.schema``.
+    `durability`: "power" commits to the disk itself, "process" leaves the time of writing to the operating system;
+    both keep the file consistent. Opening creates the file. Raises StoreFailed, or AgentError ``store.schema``.
     """
 
     def __init__(self, path: Path, *, durability: Literal["power", "process"] = "power") -> None:
@@ -376,7 +376,7 @@ class Database:
 
     def _create(self) -> None:
         if self._version() == SCHEMA_VERSION:
-            return  # without a lock: reading the status never waits
+            return  # without a lock, so that reading the status never waits
         with self.transaction() as cursor:
             self._connection.create_function("with_reported", 1, with_reported, deterministic=True)
             version = self._version()
@@ -397,13 +397,13 @@ class Database:
     def transaction(self, *, staging: bool = False) -> Iterator[sqlite3.Cursor]:
         """A write transaction: all of it, or nothing when the block raises.
 
-        One that is `staging` writes to temporary tables alone, and keeps no other process from writing to the store.
+        With `staging` it writes only to temporary tables, and other processes can write to the store meanwhile.
         Raises StoreFailed.
         """
         with self._lock, self._failing():
             self._connection.execute("BEGIN" if staging else "BEGIN IMMEDIATE")
             try:
-                # Closed before the end: a statement that a full disk broke off would keep its tables locked.
+                # Closed before the end: a statement interrupted by a full disk would keep its tables locked.
                 with closing(self._connection.cursor()) as cursor:
                     yield cursor
                 self._connection.execute("COMMIT")
@@ -414,7 +414,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Cursor]:
-        """Single statements that only read. Raises StoreFailed."""
+        """A cursor for single statements that only read. Raises StoreFailed."""
         with self._lock, self._failing(), closing(self._connection.cursor()) as cursor:
             yield cursor
 
@@ -440,10 +440,10 @@ class Database:
 
 
 def failure_of_disk(path: Path, error: sqlite3.Error, disk: os.statvfs_result) -> StoreFailed | None:
-    """What the state of the `disk` that `path` is on says about SQLite's failure; None: nothing.
+    """The failure of the `disk` that holds `path` behind SQLite's `error`; None: the disk does not explain it.
 
-    Opening a store writes files beside it, and SQLite calls what fails there an I/O error or a file that cannot be
-    opened, whatever the reason.
+    Opening a store writes files beside it, and SQLite reports any failure there as an I/O error or as a file that
+    cannot be opened.
     """
     if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OF_DISK:
         return None
@@ -456,7 +456,7 @@ def _is_damage(error: sqlite3.Error) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return "decode to UTF-8" in str(error)
-    return code & 0xFF not in _NO_DAMAGE  # the rest of the code says which kind
+    return code & 0xFF not in _NO_DAMAGE  # the higher bits are the extended error code
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How far the device is with a federated evaluation, and the report until the platform has it."""
+"""The progress of a federated evaluation, and its report until the platform has it."""
 
 import msgspec
 
@@ -9,19 +9,19 @@ from coterie_wire.structs import from_json
 
 
 class Evaluating(msgspec.Struct, frozen=True):
-    """Sums over the held-out samples measured so far, in their order: going on from here gives the same bits."""
+    """Sums over the held-out samples measured so far, in their order: resuming from them gives the same bits."""
 
     evaluation: str
     snapshot: Snapshot
     held_out: int
-    """How many samples there are to measure; where some of them have gone meanwhile, it begins anew."""
+    """Number of samples to measure; if some were removed meanwhile, the evaluation starts again."""
     seen: int = 0
-    """How many of these were visited."""
+    """Number of samples read so far."""
     samples: int = 0
-    """How many of those were sound, and are counted."""
+    """Number of these that were undamaged, and are counted."""
     loss: float = 0.0
     right: float | None = None
-    """None: the task has no right and wrong, or nothing was measured yet."""
+    """Correct predictions; None: the task has no classes, or nothing was measured yet."""
     report: ReportEvaluation | None = None
     """The outcome, which the platform has not acknowledged."""
 
@@ -33,19 +33,19 @@ class EvaluationStore:
         self._database = database
 
     def load(self, evaluation: str) -> Evaluating | None:
-        """How far the device is with it; None: it has not begun, or the disk has damaged what it had."""
+        """The progress of `evaluation`; None: not begun, or damaged on the disk."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM evaluating WHERE seal IS seal(content)").fetchone()
         found = from_json(row[0], Evaluating) if row else None
         return found if found is not None and found.evaluation == evaluation else None
 
     def save(self, evaluating: Evaluating) -> None:
-        """In place of what was there."""
+        """Store the progress, in place of the one before."""
         with self._database.transaction() as cursor:
             content = msgspec.json.encode(evaluating)
             cursor.execute("INSERT OR REPLACE INTO evaluating VALUES (1, ?1, seal(?1))", (content,))
 
-    def forget(self) -> None:
-        """The platform has the report, or does not want it."""
+    def delete(self) -> None:
+        """Delete the progress: the platform has the report, or does not request it any more."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM evaluating")

@@ -1,4 +1,4 @@
-"""The newest list of excluded devices that the agent has heard of."""
+"""The newest list of excluded devices that the agent has received."""
 
 import msgspec
 
@@ -8,19 +8,19 @@ from coterie_wire.structs import from_json
 
 
 class ExclusionStore:
-    """Every method is one transaction; a damaged list is passed over, since others have it, too."""
+    """Every method is one transaction; a damaged list is skipped, as the device will receive it again."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def find(self) -> SignedManifest | None:
-        """To be checked again before it is used."""
+        """The list, whose signature is to be checked before use; None: there is none."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM exclusions WHERE seal IS seal(content)").fetchone()
         return from_json(row[0], SignedManifest) if row else None
 
     def keep(self, signed: SignedManifest) -> None:
-        """In place of the one before."""
+        """Store the list, in place of the one before."""
         with self._database.transaction() as cursor:
             content = msgspec.json.encode(signed)
             cursor.execute("INSERT OR REPLACE INTO exclusions VALUES (1, ?1, seal(?1))", (content,))

@@ -1,4 +1,4 @@
-"""Who this device is: the platform it joined, the key it pinned, the credential it holds, the key of its own."""
+"""The device's identity: the platform it joined, the platform key it pinned, its credential, and its own key."""
 
 import re
 import secrets
@@ -25,12 +25,12 @@ _OF_THE_PLATFORM = (
     *("peer_ticket", "address_record", "promise", "platform_offer", "visit", "island"),
     *("agreement", "agreement_asked"),
 )
-"""All that goes with the membership; what was told under noise stays on the owner's account."""
+"""Tables deleted when the device leaves; the privacy ledger stays."""
 
 
 _CREDENTIAL = re.compile(rb"[!-~]+")
 _DRAWN = re.compile(rb"cod_[A-Za-z0-9_-]{43}")
-"""A credential as this side draws it: 256 random bits."""
+"""A credential drawn by the device: 256 random bits."""
 
 
 class Identity(Message, frozen=True):
@@ -40,7 +40,7 @@ class Identity(Message, frozen=True):
     device: str
     name: str
     platform_key: bytes
-    """Ed25519 public key that the platform signs with, pinned when the device joined or named by the one before."""
+    """Ed25519 public key that the platform signs with, pinned when the device joined or named by the key before it."""
     check_in_s: float
 
 
@@ -52,12 +52,12 @@ class IdentityStore:
         self._home = home
 
     def save(self, *, url: str, name: str, enrolled: Enrolled) -> None:
-        """The credential first: an identity without its credential would lock the device out of joining again.
+        """Store a new enrolment; the device's own key of an earlier one is deleted.
 
-        A key of an earlier enrolment does not go on.
+        The credential is written first: an identity without a credential would keep the device from joining again.
         """
         self._home.identity_key.unlink(missing_ok=True)
-        self._forget_proofs()
+        self._delete_proofs()
         write_private(self._home.credential, enrolled.credential.encode())
         row = (url, enrolled.device, name, enrolled.platform_key, float(enrolled.check_in_s))
         with self._database.transaction() as cursor:
@@ -76,7 +76,7 @@ class IdentityStore:
         return Identity(*values)
 
     def get(self) -> Identity:
-        """Raises AgentError ``agent.not_joined``."""
+        """The identity. Raises AgentError ``agent.not_joined``."""
         identity = self.find()
         if identity is None:
             detail = "this device has not joined a platform; run: coterie-agent join URL TOKEN"
@@ -84,7 +84,7 @@ class IdentityStore:
         return identity
 
     def keys(self) -> PlatformKeys:
-        """Which keys of the platform the device trusts. Raises AgentError ``agent.not_joined``, or StoreDamaged."""
+        """The platform's keys that the device trusts. Raises AgentError ``agent.not_joined``, or StoreDamaged."""
         current = self.get().platform_key
         with self._database.reading() as cursor:
             rows = cursor.execute(
@@ -95,13 +95,13 @@ class IdentityStore:
         return PlatformKeys(current, tuple(FormerKey(key, until) for key, until, _ in rows))
 
     def trusted(self) -> tuple[bytes, ...]:
-        """The keys that what the platform sends now may be signed with. Raises as `keys` does."""
+        """The keys by which the platform may sign now. Raises as `keys` does."""
         return self.keys().trusted(at=time.time())
 
     def follow(self, statements: Iterable[SignedManifest]) -> bool:
-        """Trust the keys that `statements` name, from now on; whether the device trusted others before.
+        """Trust the keys that `statements` name from now on; whether this changed the trusted keys.
 
-        Raises WireError ``bundle.*`` where a statement is not by the key that is trusted.
+        Raises WireError ``bundle.*`` where a statement is not signed by a trusted key.
         """
         with self._database.transaction() as cursor:
             before = self.keys()
@@ -133,8 +133,10 @@ class IdentityStore:
         return read.decode("ascii")
 
     def draw_credential(self) -> str:
-        """Another credential, which is on the disk when this returns; the one that was drawn before, where it was not
-        used yet. Raises OSError."""
+        """A new credential, which is on the disk when this returns; the one drawn before, if it is not in use yet.
+
+        Raises OSError.
+        """
         path = self._home.next_credential
         drawn = path.read_bytes() if path.exists() else b""
         if _DRAWN.fullmatch(drawn) is None:
@@ -143,13 +145,13 @@ class IdentityStore:
         return drawn.decode("ascii")
 
     def use_drawn_credential(self) -> None:
-        """The platform takes it: from now on it is the device's. Raises OSError and what `credential` raises."""
+        """Use the drawn credential, which the platform has accepted. Raises OSError and what `credential` raises."""
         write_private(self._home.former_credential, self.credential().encode())
         self._home.next_credential.replace(self._home.credential)
         sync_directory(self._home.state)
 
     def use_former_credential(self) -> bool:
-        """The platform does not know the present one: go back to the one before. Whether there is one.
+        """Go back to the credential before, as the platform does not know the current one; whether there is one.
 
         Raises OSError.
         """
@@ -160,7 +162,7 @@ class IdentityStore:
         return True
 
     def key(self) -> SigningKey:
-        """The Ed25519 key by which other devices know this one in secure sums; drawn when it is first asked for.
+        """The Ed25519 key that identifies this device to others in secure sums; drawn on first use.
 
         Raises AgentError ``agent.no_identity_key``.
         """
@@ -180,16 +182,16 @@ class IdentityStore:
             raise AgentError("agent.no_identity_key", detail)
         return SigningKey(secret)
 
-    def forget(self) -> None:
-        """After leaving: keep the samples, remove everything that belongs to the platform."""
+    def delete(self) -> None:
+        """Delete everything that belongs to the platform, after leaving it; samples stay."""
         with self._database.transaction() as cursor:
             for table in _OF_THE_PLATFORM:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above
         self._home.credential.unlink(missing_ok=True)
         self._home.identity_key.unlink(missing_ok=True)
-        self._forget_proofs()
+        self._delete_proofs()
 
-    def _forget_proofs(self) -> None:
+    def _delete_proofs(self) -> None:
         self._home.next_credential.unlink(missing_ok=True)
         self._home.former_credential.unlink(missing_ok=True)
-        CertificateFiles(self._home).forget()
+        CertificateFiles(self._home).delete()

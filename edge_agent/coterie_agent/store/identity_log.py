@@ -1,7 +1,7 @@
-"""The log of identities as far as the device has read it; nothing of it is ever changed.
+"""The log of identities as far as the device has read it; entries are never changed.
 
-Its entries need no seals: each one's head is the hash of all before it and of itself. Where the log ended is kept
-beside it under a seal, so that what the disk has damaged is read again and must be what it was.
+Its entries need no seals: each one's head is the hash of all before it and of itself. The end of the log is stored
+beside it with a seal, so that entries damaged on the disk are read again and must be the same.
 """
 
 import sqlite3
@@ -14,11 +14,11 @@ from coterie_learning.secure_sum.identities import EMPTY, next_head
 from coterie_wire.secure_sum import LogEntry
 
 _ROWS = "SELECT position, CAST(device AS BLOB), identity, head FROM identity_log ORDER BY position"
-"""Names as bytes: damaged ones are no text."""
+"""Names as bytes: damaged ones are not text."""
 
 
 class Logged(NamedTuple):
-    """An entry, and the head of the log that ends with it."""
+    """An entry, and the head of the log up to and including it."""
 
     device: str
     identity: bytes
@@ -26,7 +26,7 @@ class Logged(NamedTuple):
 
 
 class LogEnd(NamedTuple):
-    """How far the device has ever read, and the head of that."""
+    """The largest length that the device has ever read, and the head there."""
 
     length: int
     head: bytes
@@ -39,26 +39,26 @@ class IdentityLogStore:
         self._database = database
 
     def length(self) -> int:
-        """How many entries the device has."""
+        """Number of entries stored."""
         with self._database.reading() as cursor:
             return _length(cursor)
 
     def head(self, length: int) -> bytes | None:
-        """The head after so many entries; None: the device does not have as many."""
+        """The head after `length` entries; None: the device has fewer."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT head FROM identity_log WHERE position = ?", (length,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def end(self) -> LogEnd:
-        """More than it has where damaged entries were removed. Raises AgentError ``agent.log_damaged``."""
+        """The end; past the stored entries where damaged ones were removed. Raises AgentError ``agent.log_damaged``."""
         with self._database.transaction() as cursor:
             return _end(cursor)
 
     def append(self, entries: Sequence[LogEntry], heads: Sequence[bytes], *, after: int) -> None:
-        """Keep the entries that follow the first `after`, each with its head; no device has two.
+        """Store the entries that follow the first `after`, each with its head; no device has two.
 
-        Those that another sum of this device has read meanwhile stay as they are, and where it has removed damaged
-        ones none are kept.
+        Entries that another sum of this device has stored meanwhile stay; if it has removed damaged ones, nothing is
+        stored.
         """
         numbered = enumerate(zip(entries, heads, strict=True), start=after + 1)
         rows = [(position, entry.device, entry.identity, head) for position, (entry, head) in numbered]
@@ -78,17 +78,17 @@ class IdentityLogStore:
         return {device: bytes(row[0]) for device, row in found.items() if row is not None}
 
     def entries(self) -> Sequence[Logged]:
-        """All of them, up to the first that the disk has damaged."""
+        """All entries up to the first damaged one."""
         with self._database.reading() as cursor:
             return list(_sound(cursor))
 
     def mend(self) -> int:
-        """Remove the first entry that the disk has damaged and what follows it, to be read again; how many went.
+        """Remove the first damaged entry and all that follow, to be read again; the number removed.
 
-        What is read again must end as `end` says. Raises AgentError ``agent.log_damaged`` where that is not known.
+        The entries read again must match `end`. Raises AgentError ``agent.log_damaged`` where that is not known.
         """
         with self._database.transaction() as cursor:
-            _end(cursor)  # the entries that go may be what tells it
+            _end(cursor)  # it may have to be restored from the entries that are removed below
             sound = sum(1 for _ in _sound(cursor))
             cursor.execute("REINDEX identity_log")  # it may be the index that is damaged, or not know the damaged entry
             cursor.execute("DELETE FROM identity_log WHERE position NOT BETWEEN 1 AND ?", (sound,))
@@ -100,7 +100,7 @@ def _length(cursor: sqlite3.Cursor) -> int:
 
 
 def _sound(cursor: sqlite3.Cursor) -> Iterator[Logged]:
-    """From the first on, as long as each follows from the one before."""
+    """The entries from the first on, while each follows from the one before."""
     head = EMPTY
     for expected, (position, device, identity, stored) in enumerate(cursor.execute(_ROWS), start=1):
         entry = _entry(device, identity, stored)
@@ -111,7 +111,7 @@ def _sound(cursor: sqlite3.Cursor) -> Iterator[Logged]:
 
 
 def _end(cursor: sqlite3.Cursor) -> LogEnd:
-    """As it was noted; where the disk has damaged that, as the last entry says, if it follows from the one before."""
+    """The stored end; if damaged, that of the last entry, provided that entry follows from the one before."""
     noted = cursor.execute("SELECT length, head, seal IS seal(length, head) FROM identity_log_end").fetchone()
     if noted is None:
         return LogEnd(0, EMPTY)

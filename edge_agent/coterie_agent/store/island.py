@@ -1,4 +1,4 @@
-"""The device's part in the island of its neighbourhood: what it must not forget, and what it leads there."""
+"""The device's part in the island of its neighbourhood: its voter state, and its role as a supernode."""
 
 import msgspec
 
@@ -8,16 +8,16 @@ from coterie_wire.structs import from_json
 
 
 class IslandStore:
-    """One row, which stays until the platform names another island: a vote is given once, however often it is away."""
+    """One row, which stays until the platform names another island, so that no voter votes twice in a term."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, name: str, lead: Lead) -> bytes | None:
-        """What the voter had saved of this island, empty if nothing yet; None: it lost that, and must not vote in it.
+        """The saved voter state of this island, empty if there is none yet; None: it was lost, so it must not vote.
 
-        `lead` is kept for a start without the platform. A row that the disk has damaged may have been of this island,
-        so whichever begins next is not voted in.
+        `lead` is stored for a start without the platform. A damaged row may have been of this island, so the device
+        does not vote in the island that begins next.
         """
         with self._database.transaction() as cursor:
             row = cursor.execute(
@@ -35,12 +35,12 @@ class IslandStore:
         return state if may_vote else None
 
     def save(self, state: bytes) -> None:
-        """In place of what was saved of the island before; on the disk when this returns."""
+        """Replace the saved voter state; on the disk when this returns."""
         with self._database.transaction() as cursor:
             cursor.execute("UPDATE island SET state = ?1, seal = seal(name, lead, ?1, may_vote)", (state,))
 
     def end(self) -> None:
-        """The platform has it lead nothing any more; that it voted stays."""
+        """Delete the supernode role, which the platform has ended; the voter state stays."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "UPDATE island SET lead = x'', seal = seal(name, x'', state, may_vote)"
@@ -48,7 +48,7 @@ class IslandStore:
             )
 
     def lead(self) -> Lead | None:
-        """As the platform said last; None: there is none, or it was damaged."""
+        """The supernode role, as last sent by the platform; None: there is none, or it was damaged."""
         query = "SELECT lead FROM island WHERE lead != x'' AND seal IS seal(name, lead, state, may_vote)"
         with self._database.reading() as cursor:
             row = cursor.execute(query).fetchone()

@@ -1,4 +1,4 @@
-"""What the owner can see: the agent's last status, and what has left the device."""
+"""What the owner can see: the agent's last status, and what was sent from the device."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -16,15 +16,15 @@ Link = Literal["socket", "https", "offline"]
 
 
 class IslandStatus(msgspec.Struct, frozen=True):
-    """What the supernodes of a neighbourhood that is cut off have agreed on, as far as this one knows."""
+    """What the supernodes of a neighbourhood without the platform have agreed on, as far as this one knows."""
 
     voters: tuple[str, ...]
-    """They, by their names at the platform."""
+    """The supernodes, by their names on the platform."""
     leader: str | None
-    """Who takes waiting updates; None: nobody yet."""
+    """The supernode that accepts waiting updates; None: none elected yet."""
     term: int
     holders: Mapping[str, str]
-    """By assignment, which of them holds its update."""
+    """By assignment, the supernode that holds its update."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -45,19 +45,19 @@ class Status(msgspec.Struct, frozen=True):
     peers: PeersStatus | None = None
     """What the device does between rounds; None: nothing."""
     sum_wait: Reason | None = None
-    """What the secure sum waits for that the device's update is to go into."""
+    """What the secure sum for the device's update waits for."""
     question_wait: Reason | None = None
-    """What the sum waits for that the device answers a question in."""
+    """What the secure sum for the device's answer to a question waits for."""
     budget_wait: Reason | None = None
-    """Why the latest round was refused that would have told more than the owner allows; None: it was not."""
+    """Why the device refused the latest round: its privacy cost exceeds what the owner allows; None: it did not."""
     update_wait: Reason | None = None
-    """What an update of the agent waits for; None: for nothing, or there is none."""
+    """What the pending update of the agent waits for; None: it does not wait, or there is none."""
     island: IslandStatus | None = None
-    """None: the device takes part in none, or the platform is there."""
+    """None: the device takes part in no island, or the platform is reachable."""
 
 
 class SentBytes(msgspec.Struct, frozen=True):
-    """What left the device under one name."""
+    """What was sent from the device under one name."""
 
     what: str
     messages: int
@@ -65,17 +65,17 @@ class SentBytes(msgspec.Struct, frozen=True):
 
 
 class SentOnDay(msgspec.Struct, frozen=True):
-    """What left the device under one name on one day."""
+    """What was sent from the device under one name on one day."""
 
     day: str
-    """ISO date, as the device's clock had it."""
+    """ISO date by the device's clock."""
     what: str
     messages: int
     bytes: int
 
 
 class Journal:
-    """Written often, and not worth waiting for the disk: open its database with durability "process"."""
+    """Status and counters, written often: open its database with durability "process", so that writes do not wait."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -106,7 +106,7 @@ class Journal:
             return None
 
     def record_sent(self, what: str, size_bytes: int, *, day: str) -> None:
-        """Add a message to the account of `day` (ISO date); call it before sending, so that no failure hides it."""
+        """Count a message on `day` (ISO date); call it before sending, so that no failure hides it."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO sent VALUES (?, ?, 1, ?) ON CONFLICT (day, what)"

@@ -1,4 +1,4 @@
-"""Samples without a label, the question about one of them, and who said the labels of the others."""
+"""Samples without a label, the state of the questions to the owner about them, and the sources of labels."""
 
 import logging
 import time
@@ -13,27 +13,27 @@ from coterie_wire.structs import from_json
 
 log = logging.getLogger(__name__)
 MAX_UNLABELLED = 1000
-"""Kept; the oldest go first."""
+"""Samples stored; the oldest are dropped first."""
 
 
 class Unlabelled(NamedTuple):
-    """A sample whose label nobody has said."""
+    """A sample without a label."""
 
     id: int
     x: bytes
     """float32, as in `Row`."""
     shown: str
-    """What the program that has it shows of it; may be blank."""
+    """Text that the program which added it shows for it; may be blank."""
 
 
 class LabellingStore:
-    """Every method is one transaction; a change of the state is part of the one that it belongs to."""
+    """Every method is one transaction, which includes the change of the state that goes with it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, samples: Sequence[tuple[bytes, str]]) -> int:
-        """Keep samples, each with what is shown of it; how many there are then."""
+        """Store samples, each with the text shown for it; the number stored afterwards."""
         with self._database.transaction() as cursor:
             for x, shown in samples:
                 row = (x, shown, time.time())
@@ -51,14 +51,14 @@ class LabellingStore:
         return int(count)
 
     def find(self, number: int) -> Unlabelled | None:
-        """None: it went, to make room or because the disk has damaged it."""
+        """The sample `number`; None: it was dropped to make room, or damaged on the disk."""
         with self._database.reading() as cursor:
             query = "SELECT id, x, shown FROM unlabelled WHERE id = ? AND seal IS seal(x, shown, at)"
             row = cursor.execute(query, (number,)).fetchone()
         return None if row is None else Unlabelled(*row)
 
     def newest(self, count: int, *, x_bytes: int) -> list[Unlabelled]:
-        """The newest `count` of those that have so many bytes, newest first."""
+        """The newest `count` samples of `x_bytes` bytes, newest first."""
         with self._database.reading() as cursor:
             query = (
                 "SELECT id, x, shown FROM unlabelled WHERE length(x) = ? AND seal IS seal(x, shown, at)"
@@ -67,12 +67,12 @@ class LabellingStore:
             return [Unlabelled(*row) for row in cursor.execute(query, (x_bytes, count))]
 
     def kinds(self) -> dict[LabelKind, int]:
-        """How many samples have their label from where; those that were given with theirs are left out."""
+        """Number of samples by the source of their label, without those that were added with a label."""
         with self._database.reading() as cursor:
             return dict(cursor.execute("SELECT kind, count(*) FROM label_source GROUP BY kind").fetchall())
 
     def state(self) -> Labelling:
-        """A damaged row is forgotten, and asks nothing for a day: the owner may have been asked today."""
+        """The state of the questions; a damaged row is replaced by one that asks nothing for a day."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content, seal IS seal(content) FROM labelling").fetchone()
         if row is None:
@@ -89,7 +89,7 @@ class LabellingStore:
             self._save(cursor.execute, state)
 
     def label(self, question: Unlabelled, label: int, answered: Callable[[int], Labelling]) -> None:
-        """Make `question` a sample of class `label`, and save the state that follows from its number."""
+        """Turn `question` into a sample of class `label`, and save the state computed from its number."""
         with self._database.transaction() as cursor:
             row = (question.x, label, b"", time.time())
             cursor.execute("INSERT INTO sample (x, label, target, at) VALUES (?, ?, ?, ?)", row)
@@ -101,15 +101,15 @@ class LabellingStore:
             self._save(cursor.execute, answered(number))
 
     def drop(self, question: int, state: Labelling) -> None:
-        """Forget a sample without a label, and save the state."""
+        """Delete a sample without a label, and save the state."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM unlabelled WHERE id = ?", (question,))
             self._save(cursor.execute, state)
 
     def take_back(self, number: int, undone: Callable[[int], Labelling]) -> bool:
-        """Make the sample `number` one without a label again, and save the state that follows from that one's number.
+        """Turn the sample `number` into one without a label again, and save the state computed from its new number.
 
-        False where there is no such sample any more; then nothing changes.
+        False, and nothing changes, where the sample does not exist any more.
         """
         with self._database.transaction() as cursor:
             query = (

@@ -1,4 +1,4 @@
-"""How long train steps and predictions take on this device, in the conditions that it had."""
+"""Durations of train steps and predictions on this device, by the conditions under which they ran."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from coterie_wire.latency import TOLD, Histogram, Latency, Work
 from coterie_wire.structs import from_json
 
 _REMEMBERED = 100_000
-"""Durations; beyond that those of old are halved, so that the newest weigh most."""
+"""Number of durations; beyond it the earlier counts are halved, so that the newest weigh most."""
 DAY_S = 86_400.0
-"""What was counted before is halved for each that has passed: a device that slows down tells so within days."""
+"""Earlier counts are halved each day, so that a slower device is visible within days."""
 
 
 class MeasuredDurations(NamedTuple):
@@ -28,13 +28,13 @@ class MeasuredDurations(NamedTuple):
 
 
 class LatencyStore:
-    """A row for each kind of work on one pair's models, by form and by whether the device charged."""
+    """A row for each kind of work on one pair's models, by form and by whether the device was charging."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, measured: MeasuredDurations, *, now: float) -> None:
-        """Count in what was measured; nothing where it holds no duration. Other pairs' figures are forgotten."""
+        """Add measured durations, if there are any; the figures of other pairs are deleted."""
         if not measured.durations.total:
             return
         key = (measured.work, measured.form, measured.charging)
@@ -52,13 +52,13 @@ class LatencyStore:
             )
 
     def has(self, pair: str, work: Work, form: str, *, since: float) -> bool:
-        """Whether it was measured since then, in whichever condition."""
+        """Whether it was measured since then, under any condition."""
         with self._database.reading() as cursor:
             query = "SELECT 1 FROM latency WHERE pair = ? AND work = ? AND form = ? AND measured_at >= ?"
             return cursor.execute(query, (pair, work, form, since)).fetchone() is not None
 
-    def told(self) -> tuple[Latency, ...]:
-        """What the platform is told: shapes, not counts."""
+    def reportable(self) -> tuple[Latency, ...]:
+        """The latencies as reported to the platform: histograms scaled to a fixed total, not counts."""
         query = "SELECT content FROM latency WHERE seal IS seal(content) ORDER BY work, form, charging"
         with self._database.reading() as cursor:
             rows = cursor.execute(query).fetchall()

@@ -1,4 +1,4 @@
-"""Requests for the device's log: what the owner has said to each, and what was sent."""
+"""Requests for the device's log: the owner's decision on each, and what was sent."""
 
 from typing import Literal
 
@@ -18,19 +18,19 @@ class LogRequest(msgspec.Struct, frozen=True):
     request: str
     hours: int
     why: str
-    """What the operator wants the log for, in his words; blank: he has not said."""
+    """The operator's reason for the request; may be blank."""
     keep_days: int
-    """For how long the platform keeps what is sent."""
+    """Days for which the platform keeps what is sent."""
     asked_at: float
-    """Unix time at which the device heard of it."""
+    """Unix time at which the device received it."""
     word: LogWord
-    """The owner's, about this one."""
+    """The owner's decision on this request."""
     outcome: LogOutcome
-    """``withdrawn``: the platform asks for it no longer."""
+    """``withdrawn``: the platform does not request it any more."""
     ended_at: float | None
     lines: int
     bytes: int
-    """Of what was sent."""
+    """Size of what was sent."""
 
 
 _COLUMNS = ", ".join(LogRequest.__struct_fields__)
@@ -42,8 +42,8 @@ class LogRequestStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def hear(self, asked: LogAsked, *, now: float) -> LogRequest:
-        """The request that the platform asks now; any other that is open is withdrawn."""
+    def receive(self, asked: LogAsked, *, now: float) -> LogRequest:
+        """Store the platform's request, if it is new, and return it; any other open request is withdrawn."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "UPDATE log_request SET outcome = 'withdrawn', ended_at = ? WHERE outcome = 'open' AND request <> ?",
@@ -62,22 +62,22 @@ class LogRequestStore:
         return next(one for one in self.requests() if one.request == asked.request)
 
     def withdraw(self, *, now: float) -> None:
-        """The platform asks for nothing."""
+        """End the open request: the platform requests nothing."""
         with self._database.transaction() as cursor:
             query = "UPDATE log_request SET outcome = 'withdrawn', ended_at = ? WHERE outcome = 'open'"
             cursor.execute(query, (now,))
 
-    def say(self, request: str, word: LogWord) -> bool:
-        """Take the owner's word on one that is open; False: there is no such one."""
+    def decide(self, request: str, word: LogWord) -> bool:
+        """Record the owner's decision on an open request; False: no such request is open."""
         with self._database.transaction() as cursor:
-            said = cursor.execute(
+            updated = cursor.execute(
                 "UPDATE log_request SET word = ?2, seal = seal(request, ?2) WHERE request = ?1 AND outcome = 'open'",
                 (request, word),
             )
-        return said.rowcount > 0
+        return updated.rowcount > 0
 
     def end(self, request: str, outcome: LogOutcome, *, now: float, lines: int = 0, size_bytes: int = 0) -> None:
-        """Record what became of one."""
+        """Record how a request ended."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "UPDATE log_request SET outcome = ?, ended_at = ?, lines = ?, bytes = ? WHERE request = ?",
@@ -85,13 +85,13 @@ class LogRequestStore:
             )
 
     def requests(self) -> tuple[LogRequest, ...]:
-        """The latest, newest first."""
+        """The latest requests, newest first."""
         with self._database.reading() as cursor:
             query = f"SELECT {_COLUMNS}, seal IS seal(request, word) FROM log_request ORDER BY rowid DESC"  # noqa: S608
             rows = cursor.execute(query).fetchall()
         found = [(LogRequest(*row), bool(is_sound)) for *row, is_sound in rows]
         return tuple(one if is_sound else msgspec.structs.replace(one, word="none") for one, is_sound in found)
 
-    def open_one(self) -> LogRequest | None:
-        """The one that the owner can decide about; None: nobody asks."""
+    def open_request(self) -> LogRequest | None:
+        """The open request, which the owner can decide on; None: there is none."""
         return next((one for one in self.requests() if one.outcome == "open"), None)

@@ -1,4 +1,4 @@
-"""How far the device has come in the meetings of its round."""
+"""The device's progress through the gossip meetings of its round."""
 
 import logging
 from collections.abc import Mapping
@@ -14,30 +14,30 @@ log = logging.getLogger(__name__)
 
 
 class MeetingProgress(msgspec.Struct, frozen=True):
-    """What the next part of the round starts with."""
+    """The state from which the next part of the round starts."""
 
     number: int
-    """Of the next meeting."""
+    """Number of the next meeting."""
     progress: TrainingProgress
-    """Of all parts so far."""
+    """Training progress over all parts so far."""
     steps_done: int
     steps_total: int
     gathering: Gathering
-    """The newest that is known."""
+    """The newest gathering received."""
     met: Mapping[str, int] = {}
-    """By device, at how many meetings its share was heard."""
+    """By device, the number of meetings at which its share was received."""
     far: Mapping[str, int] = {}
-    """By device, at how many of them its model lay far off."""
+    """By device, the number of those meetings at which its model was far from the others."""
 
 
 class MeetingStore:
-    """One row, which ends with the assignment."""
+    """One row, which is deleted with the assignment."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def load(self) -> tuple[MeetingProgress, bytes] | None:
-        """With the difference of the parameters from the version's, as safetensors. A damaged row is removed."""
+        """The progress, and the parameters minus the version's as safetensors; a damaged row is removed."""
         with self._database.reading() as cursor:
             row = cursor.execute(
                 "SELECT progress, difference, seal IS seal(progress, difference) FROM meeting"
@@ -54,7 +54,7 @@ class MeetingStore:
         return from_json(progress, MeetingProgress), difference
 
     def save(self, progress: MeetingProgress, difference: bytes) -> None:
-        """A part of the round has ended; the checkpoint was of that."""
+        """Store the progress after a part of the round, and delete that part's checkpoint."""
         row = (msgspec.json.encode(progress), difference)
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM checkpoint")

@@ -1,4 +1,4 @@
-"""What the device knows of others without the platform: its own ticket, who is excluded, and records of addresses."""
+"""What discovery without the platform needs: this device's ticket, and address records of other devices."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -10,11 +10,11 @@ from coterie_wire.discovery import PeerTicketGiven, SignedRecord
 from coterie_wire.structs import from_json
 
 Found = Literal["directory", "local network", "table"]
-"""By what the device learned a record: a device that the platform had named, the local network, or other devices."""
+"""The source of a record: a device that the platform named, the local network, or other devices' tables."""
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """A ticket that the platform gave, with which a neighbour lets this device in."""
+    """A ticket from the platform, by which neighbours accept this device."""
 
     given: PeerTicketGiven
     asked_at: float
@@ -22,7 +22,7 @@ class Ticket(msgspec.Struct, frozen=True):
 
 
 class Neighbour(msgspec.Struct, frozen=True):
-    """Another device, as the owner sees it."""
+    """Another device, as shown to the owner."""
 
     device: str
     found: Found
@@ -41,42 +41,42 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class NeighbourStore:
-    """Every method is one transaction; damaged rows are passed over."""
+    """Every method is one transaction; damaged rows are skipped."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def ticket(self) -> Ticket | None:
-        """The newest that the platform gave."""
+        """The newest ticket from the platform."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM peer_ticket WHERE seal IS seal(content)").fetchone()
         return from_json(row[0], Ticket) if row else None
 
     def keep_ticket(self, ticket: Ticket) -> None:
-        """In place of the one before."""
+        """Store the ticket, in place of the one before."""
         with self._database.transaction() as cursor:
             content = msgspec.json.encode(ticket)
             cursor.execute("INSERT OR REPLACE INTO peer_ticket VALUES (1, ?1, seal(?1))", (content,))
 
     def keep(self, neighbour: Neighbour, signed: SignedRecord) -> None:
-        """In place of the device's record before."""
+        """Store the device's record, in place of the one before."""
         content = msgspec.json.encode(_Record(signed, neighbour.meetings, neighbour.updates))
         row = (neighbour.device, content, neighbour.found, neighbour.expires_at)
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO address_record VALUES (?1, ?2, ?3, ?4, seal(?1, ?2, ?3, ?4))", row)
 
     def drop(self, device: str) -> None:
-        """Forget its record."""
+        """Delete the device's record."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM address_record WHERE device = ?", (device,))
 
     def records(self) -> Iterator[tuple[str, SignedRecord]]:
-        """All that are kept, by device, to be checked again before they are used."""
+        """All records, by device, to be verified before they are used."""
         for neighbour, record in self._rows():
             yield neighbour.device, record.signed
 
     def neighbours(self, *, now: float) -> tuple[Neighbour, ...]:
-        """Those whose records hold at `now`, by name."""
+        """Devices whose records are valid at `now`, by name."""
         return tuple(neighbour for neighbour, _ in self._rows() if neighbour.expires_at >= now)
 
     def _rows(self) -> list[tuple[Neighbour, _Record]]:

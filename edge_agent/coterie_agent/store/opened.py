@@ -41,7 +41,7 @@ from coterie_agent.store.work import WorkStore
 class Store:
     """The parts of the store.
 
-    All but the journal, the visits, the latencies and the neighbours' addresses survive power loss.
+    All but the journal, the next check-in, the latencies and the neighbours' addresses survive power loss.
     """
 
     identity: IdentityStore
@@ -123,6 +123,6 @@ def open_store(home: Home) -> Iterator[Store]:
 
 
 def _check_not_emptied(home: Home) -> None:
-    """SQLite takes an empty file for a new one. Raises StoreDamaged where the device has joined, and so wrote it."""
+    """Raises StoreDamaged where the file is empty although the device has joined; SQLite takes it for a new one."""
     if home.credential.exists() and home.database.exists() and home.database.stat().st_size == 0:
         raise StoreDamaged(home.database, "it is empty")

@@ -11,11 +11,11 @@ from coterie_agent.store.database import Database
 from coterie_agent.store.personal_model import (
     PersonalEdition,
     PersonalTensors,
+    carry_over,
     drop_personal,
     find_personal,
-    give_up_personal,
     is_answering,
-    take_along,
+    undo_personal,
     write_personal,
 )
 from coterie_wire.conditions import Reason
@@ -27,15 +27,15 @@ S = TypeVar("S", bound=msgspec.Struct)
 Outcome = Literal["kept", "undone", "unanswered", "withdrawn", "served", "declined", "replaced"]
 _KEPT_OUTCOMES = 50
 _LEFT = "left"
-"""The plan that applied last, while none does."""
+"""Name of the row with the plan that applied last, while none applies."""
 _UNANSWERED = "unanswered"
 _TUNED, _TUNING, _TENSORS, _BEST = "tuned", "tuning", "tuning tensors", "tuning best"
 _KEPT_PORTIONS = 16
-"""Portions that wait for the next update; without rounds it never comes."""
+"""Portions that wait for the next update; a bound, as without rounds there is no next update."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How far the device has read its samples, in the order in which they came."""
+    """How far the device has read its samples, in the order in which they were added."""
 
     judged: int
     """Number of the newest sample that the personal model was evaluated on."""
@@ -44,7 +44,7 @@ class Reading(msgspec.Struct, frozen=True):
     reported_drifting: bool | None = None
     """Whether the personal model has begun to fail, as last reported to the platform; None: not reported."""
     trained_at: float = 0.0
-    """When that was, in Unix time."""
+    """Unix time of that training."""
     batches: int = 0
     """Batches that the personal model was evaluated on."""
     watch: bytes = b""
@@ -52,17 +52,17 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class KeptPortion(NamedTuple):
-    """A portion that was kept; the device's next update starts from it."""
+    """A stored portion; the device's next update starts from it."""
 
     transfer: str
     plan: bytes
-    """The `coterie_learning.device_plan.DevicePlan` that it travelled under."""
+    """The `coterie_learning.device_plan.DevicePlan` under which it was sent."""
     classes: tuple[int, ...]
     payload: bytes
 
 
 class Helped(msgspec.Struct, frozen=True):
-    """How a transfer or a request ended on this device, or by what its personal model was replaced."""
+    """How a transfer or a help request ended on this device, or what replaced its personal model."""
 
     name: str
     outcome: Outcome
@@ -81,7 +81,7 @@ class Tuned(msgspec.Struct, frozen=True):
     """How the latest training of a personal model ended, beside the version or in a round."""
 
     digest: str
-    """Of the plan that it was trained under."""
+    """Digest of the plan that it was trained under."""
     version: str
     """The version that it was trained from."""
     trained_up_to: int
@@ -89,18 +89,18 @@ class Tuned(msgspec.Struct, frozen=True):
     compared_with: str
     """The version that it was compared with."""
     answers: bool
-    """Whether a personal model answers, or that version."""
+    """Whether the personal model answers instead of that version."""
     samples: int
     """Samples held out, on which they were compared."""
     version_accuracy: float | None
     own_accuracy: float | None
-    """Of what answers."""
+    """Accuracy of the model that answers."""
     reported: bool = False
-    """Whether the platform knows, or is not to know."""
+    """Whether it was reported to the platform, or is not to be reported."""
 
 
 class Tuning(msgspec.Struct, frozen=True):
-    """A training of a personal model that was begun; resuming from it gives the same bits as never having stopped."""
+    """An unfinished training of a personal model; resuming from it gives the same bits as never having stopped."""
 
     digest: str
     version: str
@@ -112,7 +112,7 @@ class Tuning(msgspec.Struct, frozen=True):
 
 
 class TuningTensors(NamedTuple):
-    """Its tensors."""
+    """The tensors of an unfinished training."""
 
     tensors: bytes
     """Parameters, statistics and optimiser state, as safetensors."""
@@ -127,19 +127,19 @@ class PeersStatus(msgspec.Struct, frozen=True):
     batches: int
     """Batches on which its personal model was evaluated."""
     error: float | None
-    """Share of the newest of them that it had wrong."""
+    """Its error rate on the newest of them."""
     drifting: bool
     """Whether its personal model has begun to fail."""
     needs: tuple[int, ...]
-    """Classes that it has asked for help with, or would."""
+    """Classes that it has requested help with, or would."""
     wait: Reason | None
-    """Why it has not been helped, or not yet; None: it needs no help."""
+    """Why it has not received help yet; None: it needs no help."""
     untrained: Reason | None = None
-    """Why it trains nothing between rounds; None: it does, or is not meant to."""
+    """Why it does not train between rounds; None: it does, or the plan does not ask for it."""
     tuned: Tuned | None = None
-    """How its personal model did against the version after its latest training, where that was compared."""
+    """The comparison of its personal model with the version after its latest training; None: not compared."""
     noise: SampleNoise | None = None
-    """What its profiles and requests tell of one sample; None: they have no noise."""
+    """The noise of its profiles and requests; None: they have none."""
 
 
 class PeersStore:
@@ -148,21 +148,21 @@ class PeersStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def standing(self) -> StandingPlan | None:
+    def effective_plan(self) -> StandingPlan | None:
         """The plan that applies between rounds, as the platform last sent it."""
         return self._find("standing", StandingPlan)
 
-    def stand(self, standing: StandingPlan) -> None:
-        """Set the plan; remove states of another federation, whose personal model will be compared with this one's."""
+    def set_plan(self, standing: StandingPlan) -> None:
+        """Set the plan; delete device states of another federation, and keep its personal model for comparison."""
         with self._database.transaction() as cursor:
             known = _read(cursor, "standing", StandingPlan) or _read(cursor, _LEFT, StandingPlan)
             if known is not None and known.federation != standing.federation:
-                take_along(cursor)
+                carry_over(cursor)
                 cursor.execute("DELETE FROM device_state WHERE federation = ?", (known.federation,))
             _write(cursor, "standing", standing)
 
-    def forget(self) -> None:
-        """No plan applies between rounds any more. The personal model stays in use, see `replace`."""
+    def remove_plan(self) -> None:
+        """Record that no plan applies between rounds any more. The personal model stays in use, see `replace`."""
         with self._database.transaction() as cursor:
             known = _read(cursor, "standing", StandingPlan)
             cursor.execute("DELETE FROM peers")
@@ -202,11 +202,11 @@ class PeersStore:
             return is_answering(cursor)
 
     def tuning(self) -> Tuning | None:
-        """The training of a personal model that was begun."""
+        """The unfinished training of a personal model."""
         return self._find(_TUNING, Tuning)
 
     def tuning_tensors(self) -> TuningTensors | None:
-        """Of the training that was begun; None where they were damaged."""
+        """The tensors of the unfinished training; None where they were damaged."""
         with self._database.reading() as cursor:
             query = "SELECT name, content, seal IS seal(name, content) FROM peers WHERE name IN (?, ?)"
             rows = cursor.execute(query, (_TENSORS, _BEST)).fetchall()
@@ -217,7 +217,7 @@ class PeersStore:
         return TuningTensors(found[_TENSORS], found.get(_BEST))
 
     def save_tuning(self, tuning: Tuning, tensors: TuningTensors) -> None:
-        """Keep the state of a training, in place of any other."""
+        """Store the state of a training, in place of any other."""
         with self._database.transaction() as cursor:
             _drop_tuning(cursor)
             _write(cursor, _TUNING, tuning)
@@ -254,7 +254,7 @@ class PeersStore:
             return before if own is None else _replace_personal(cursor, own)
 
     def mark_reported(self, tuned: Tuned) -> None:
-        """Record that the platform knows of `tuned`, unless another training has ended since."""
+        """Record that `tuned` was reported to the platform, unless another training has ended since."""
         with self._database.transaction() as cursor:
             if _read(cursor, _TUNED, Tuned) == tuned:
                 _write(cursor, _TUNED, msgspec.structs.replace(tuned, reported=True))
@@ -264,20 +264,20 @@ class PeersStore:
         with self._database.transaction() as cursor:
             return _replace_personal(cursor, own)
 
-    def give_up(self, withdrawn: Collection[str]) -> bool:
-        """Whether the personal model came from one of the versions `withdrawn`, and is what it was before, or gone."""
+    def undo_personal_of(self, withdrawn: Collection[str]) -> bool:
+        """Restore or remove a personal model that came from one of the versions `withdrawn`; whether it did."""
         with self._database.transaction() as cursor:
-            return give_up_personal(cursor, withdrawn)
+            return undo_personal(cursor, withdrawn)
 
     def reading(self) -> Reading | None:
         return self._find("reading", Reading)
 
-    def read_on(self, reading: Reading) -> None:
+    def save_reading(self, reading: Reading) -> None:
         """Record that samples were evaluated."""
         with self._database.transaction() as cursor:
             _write(cursor, "reading", reading)
 
-    def trained(self, reading: Reading, *, before: PersonalEdition, tensors: bytes) -> PersonalEdition | None:
+    def record_training(self, reading: Reading, *, before: PersonalEdition, tensors: bytes) -> PersonalEdition | None:
         """Record that the personal model was trained on samples that were evaluated before.
 
         None, and nothing has changed, where the personal model is not what it was `before`.
@@ -288,7 +288,7 @@ class PeersStore:
             _write(cursor, "reading", reading)
             return _replace_personal(cursor, PersonalTensors(before.base, tensors))
 
-    def asked(self) -> AskHelp | None:
+    def open_request(self) -> AskHelp | None:
         """The open help request."""
         return self._find("asked", AskHelp)
 
@@ -343,7 +343,7 @@ class PeersStore:
     def portions_for(self, assignment: str) -> tuple[KeptPortion, ...]:
         """The portions that the update of `assignment` starts from, oldest first: always the same for one assignment.
 
-        They are the ones that were kept when it was asked for first.
+        They are the portions stored when this was first called for the assignment.
         """
         with self._database.transaction() as cursor:
             known = cursor.execute("SELECT 1 FROM kept_portion WHERE assignment = ?", (assignment,)).fetchone()
@@ -352,7 +352,7 @@ class PeersStore:
             return _portions(cursor, "assignment = ?", assignment)
 
     def portions_after(self, assignment: str) -> tuple[KeptPortion, ...]:
-        """Those that were kept later than the ones that the update of `assignment` starts from, oldest first."""
+        """Portions stored after the ones that the update of `assignment` starts from, oldest first."""
         with self._database.reading() as cursor:
             return _portions(cursor, "assignment IS NOT ?", assignment)
 
@@ -361,7 +361,7 @@ class PeersStore:
         return self._find("serving", OfferPortion)
 
     def serve(self, offer: OfferPortion, payload: bytes) -> None:
-        """Keep a portion for upload, so that its bytes stay the same however often the upload is interrupted."""
+        """Store a portion for upload, so that its bytes stay the same if the upload is interrupted."""
         with self._database.transaction() as cursor:
             _write(cursor, "serving", offer)
             row = ("served bytes", payload)
@@ -382,7 +382,7 @@ class PeersStore:
             cursor.execute("DELETE FROM peers WHERE name IN ('serving', 'served bytes')")
 
     def has_ended(self, name: str) -> bool:
-        """Whether a transfer or a request ended here; an answer sent before the platform learned of it may name it."""
+        """Whether a transfer or a request ended here; the platform may still name it in an answer sent earlier."""
         with self._database.reading() as cursor:
             return cursor.execute("SELECT 1 FROM helped WHERE name = ?", (name,)).fetchone() is not None
 
@@ -426,7 +426,7 @@ def _portions(cursor: sqlite3.Cursor, condition: str, value: str) -> tuple[KeptP
 
 
 def _read(cursor: sqlite3.Cursor, name: str, kind: type[S]) -> S | None:
-    """None where it is not there, or was damaged and is removed."""
+    """The row `name`; None where it does not exist, or was damaged and is removed."""
     row = cursor.execute("SELECT content, seal IS seal(name, content) FROM peers WHERE name = ?", (name,)).fetchone()
     if row is not None and not row[1]:
         log.warning("what was stored as %r was damaged on the disk; it is removed", name)

@@ -5,20 +5,20 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 ELSEWHERE = ""
-"""In place of a version: the device has moved to another federation since."""
+"""In place of a version: the device has moved to another federation since then."""
 
 
 THE_VERSION = b""
-"""In place of tensors: the version that the device holds answers, since its personal model was no better."""
+"""In place of tensors: the held version answers, since the personal model was no better."""
 
 
 class PersonalEdition(NamedTuple):
-    """Which parameters the device predicts with."""
+    """Identifies the parameters that the device predicts with."""
 
     base: str
-    """Version that they come from."""
+    """Version from which they were trained."""
     edition: int
-    """Grows with every change of them."""
+    """Grows with every change."""
 
     @property
     def is_elsewhere(self) -> bool:
@@ -47,7 +47,7 @@ def is_answering(cursor: sqlite3.Cursor) -> bool:
 
 
 def write_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
-    """Predict with `own` from now on; keep the personal model from before it moved to another version beside it."""
+    """Predict with `own` from now on; a personal model of another version is kept for `undo_personal`."""
     cursor.execute(
         "INSERT OR REPLACE INTO former_personal_model SELECT 1, base, tensors, seal(base, tensors)"
         " FROM personal_model WHERE base != ? AND seal IS seal(base, edition, tensors)",
@@ -58,7 +58,7 @@ def write_personal(cursor: sqlite3.Cursor, own: PersonalTensors) -> None:
     cursor.execute("INSERT OR REPLACE INTO personal_model VALUES (1, ?1, ?2, ?3, seal(?1, ?2, ?3))", row)
 
 
-def take_along(cursor: sqlite3.Cursor) -> None:
+def carry_over(cursor: sqlite3.Cursor) -> None:
     """Keep predicting with the personal model in another federation, until it is compared with a version there."""
     cursor.execute(
         "UPDATE personal_model SET base = ?1, edition = edition + 1, seal = seal(?1, edition + 1, tensors)"
@@ -75,7 +75,7 @@ def drop_personal(cursor: sqlite3.Cursor) -> None:
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
 
-def give_up_personal(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
+def undo_personal(cursor: sqlite3.Cursor, withdrawn: Collection[str]) -> bool:
     """Undo the personal model if it came from one of the versions `withdrawn`: restore the one before; whether it did.
 
     Where the one before came from such a version too, or there is none, the personal model is removed.

@@ -1,26 +1,26 @@
-"""Which phones may open the owner's page over the network: hashes of the secrets that they show."""
+"""The phones that may open the owner's page over the network: hashes of the secrets that they present."""
 
 import hashlib
 
 from coterie_agent.store.database import Database
 
 MAX_PHONES = 16
-"""Let in at once; the one whose time ends first makes room."""
+"""Phones signed in at the same time; the one that expires first makes room."""
 
 
 class PhoneStore:
-    """Every method is one transaction; times are in seconds since 1970. A damaged row lets nobody in."""
+    """Every method is one transaction; times are in seconds since 1970. A damaged row admits no phone."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def offer(self, secret: str, *, until: float) -> None:
-        """Let in whoever shows `secret` first, until then; the one that was offered before is good no longer."""
+        """Admit the first phone that presents `secret` before `until`; a secret offered earlier becomes invalid."""
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO page_link VALUES (1, ?, ?)", (_hash(secret), until))
 
     def take(self, secret: str, key: str, *, now: float, until: float) -> bool:
-        """Spend the secret that is offered, and know a phone by `key` until then. Whether `secret` was that one."""
+        """Sign in a phone under `key` until then, if `secret` is the one offered, which is used up; whether it was."""
         with self._database.transaction() as cursor:
             spent = cursor.execute("DELETE FROM page_link WHERE secret = ? AND until > ?", (_hash(secret), now))
             if not spent.rowcount:
@@ -33,20 +33,20 @@ class PhoneStore:
             cursor.execute("INSERT INTO phone VALUES (?, ?)", (_hash(key), until))
         return True
 
-    def knows(self, key: str, *, now: float) -> bool:
-        """Whether a phone with this key was let in."""
+    def is_signed_in(self, key: str, *, now: float) -> bool:
+        """Whether a phone with this key is signed in."""
         with self._database.reading() as cursor:
             query = "SELECT 1 FROM phone WHERE key = ? AND until > ?"
             return cursor.execute(query, (_hash(key), now)).fetchone() is not None
 
     def count(self, *, now: float) -> int:
-        """Phones that are let in."""
+        """Number of phones signed in."""
         with self._database.reading() as cursor:
             (found,) = cursor.execute("SELECT count(*) FROM phone WHERE until > ?", (now,)).fetchone()
         return int(found)
 
     def sign_out(self) -> None:
-        """Let none in any more, and take back the secret that is offered."""
+        """Sign out all phones, and invalidate the offered secret."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM phone")
             cursor.execute("DELETE FROM page_link")

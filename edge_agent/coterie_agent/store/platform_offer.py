@@ -1,4 +1,4 @@
-"""Whether the platform answers for the device: the agent's own process hears it, the prediction service asks."""
+"""Whether the platform predicts for the device: written by the agent's process, read by the prediction service."""
 
 import msgspec
 
@@ -14,13 +14,13 @@ class PlatformOfferStore:
         self._database = database
 
     def load(self) -> PlatformOffer | None:
-        """None: the platform answers nothing, or the disk has damaged what it said."""
+        """The offer; None: the platform does not predict for devices, or the row was damaged on the disk."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM platform_offer WHERE seal IS seal(content)").fetchone()
         return from_json(row[0], PlatformOffer) if row else None
 
     def hold(self, offer: PlatformOffer | None) -> None:
-        """Keep what the platform says now; nothing is written where it says the same."""
+        """Store the platform's current offer; the disk is written only where it has changed."""
         if offer == self.load():
             return
         with self._database.transaction() as cursor:

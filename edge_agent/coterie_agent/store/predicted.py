@@ -1,4 +1,4 @@
-"""What the prediction service has counted, until the agent has read it."""
+"""Counts by the prediction service, stored until the agent has read them."""
 
 from typing import NamedTuple
 
@@ -9,31 +9,31 @@ from coterie_learning.prediction_counts import PredictionCounts
 from coterie_wire.structs import from_json
 
 KEPT = 500
-"""Groups of predictions; of more, the oldest go unread."""
+"""Groups of predictions; of more, the oldest are dropped unread."""
 
 
 class Counted(NamedTuple):
-    """Groups of predictions in their order."""
+    """Groups of predictions, oldest first."""
 
     groups: tuple[PredictionCounts, ...]
     up_to: int
-    """The number of the last of them."""
+    """Number of the last group."""
 
 
 class PredictedStore:
-    """Rows that the service's process adds and the agent takes."""
+    """Rows that the service's process adds and the agent reads and deletes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, seen: PredictionCounts) -> None:
-        """Keep one group."""
+        """Store one group."""
         with self._database.transaction() as cursor:
             cursor.execute("INSERT INTO predicted (content, seal) VALUES (?1, seal(?1))", (msgspec.json.encode(seen),))
             cursor.execute("DELETE FROM predicted WHERE id <= (SELECT max(id) FROM predicted) - ?", (KEPT,))
 
     def load(self) -> Counted | None:
-        """What was not taken yet; None: nothing. Groups that the disk has damaged are left out."""
+        """The unread groups, without damaged ones; None: there are none."""
         with self._database.reading() as cursor:
             rows = cursor.execute("SELECT id, content, seal IS seal(content) FROM predicted ORDER BY id").fetchall()
         if not rows:
@@ -42,7 +42,7 @@ class PredictedStore:
             tuple(from_json(content, PredictionCounts) for _, content, is_sound in rows if is_sound), rows[-1][0]
         )
 
-    def taken(self, counted: Counted) -> None:
-        """The agent has read them."""
+    def delete(self, counted: Counted) -> None:
+        """Delete the groups that the agent has read."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM predicted WHERE id <= ?", (counted.up_to,))

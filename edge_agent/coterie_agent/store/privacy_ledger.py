@@ -1,4 +1,4 @@
-"""What was told of the device under noise, by whom: its own account of its privacy budget, across all federations."""
+"""The device's own ledger of its privacy budget: noised releases in all federations."""
 
 import math
 import sqlite3
@@ -8,26 +8,26 @@ from coterie_learning.accounting import is_affordable
 
 
 class PrivacyLedgerStore:
-    """Written before anything leaves, so that no failure hides it; every method is one transaction."""
+    """Written before anything is sent, so that no failure hides it; every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def spent(self) -> float:
-        """μ² of all that was told; infinite where the disk has damaged an entry, so that nothing more is told."""
+        """μ² of all releases; infinite where an entry was damaged on the disk, so that nothing more is released."""
         with self._database.reading() as cursor:
             return _spent(cursor)
 
     def spent_by_federation(self) -> tuple[tuple[str, float], ...]:
-        """The same of each federation, by name."""
+        """μ² by federation, sorted by name."""
         with self._database.reading() as cursor:
             rows = cursor.execute("SELECT federation, sum(mu2) FROM told GROUP BY federation ORDER BY federation")
             return tuple(rows.fetchall())
 
     def charge(self, release: str, federation: str, mu2: float, *, most: float, now: float) -> bool:
-        """Write down what `release` tells; False, and nothing is written, where that would exceed `most` in all.
+        """Charge `release` with `mu2`; False, and nothing is written, where the total would exceed `most`.
 
-        What was written down before is not charged again.
+        A release that was charged before is not charged again.
         """
         with self._database.transaction() as cursor:
             if cursor.execute("SELECT 1 FROM told WHERE release = ?", (release,)).fetchone() is not None:
@@ -39,7 +39,7 @@ class PrivacyLedgerStore:
         return True
 
     def take_back(self, release: str) -> None:
-        """Nothing was told: the platform has not counted what was sent, and adds the noise itself."""
+        """Refund a release: the platform, which adds the noise itself, has not counted what was sent."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM told WHERE release = ?", (release,))
 

@@ -1,4 +1,4 @@
-"""What federations may tell of the device as their platform promises it, and as the owner has agreed to."""
+"""Privacy budgets of federations: as agreed to by the owner, and larger ones that are pending."""
 
 import logging
 import sqlite3
@@ -13,7 +13,7 @@ _AGREED, _ASKED = 1, 0
 
 
 class Raised(NamedTuple):
-    """A federation of which the owner is to agree to a larger budget."""
+    """A federation with a larger budget, which the owner has not agreed to yet."""
 
     federation: str
     agreed: PrivacyBudget
@@ -27,23 +27,23 @@ class PromiseStore:
         self._database = database
 
     def agreed(self, federation: str) -> PrivacyBudget | None:
-        """What holds; None: nothing was promised before, or the disk has damaged what was."""
+        """The agreed budget; None: there is none, or it was damaged on the disk."""
         with self._database.reading() as cursor:
             return _find(cursor, federation, _AGREED)
 
     def agree(self, federation: str, budget: PrivacyBudget) -> None:
-        """From now on this holds, and nothing else is asked."""
+        """Store the agreed budget, and delete the pending one."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM promise WHERE federation = ?", (federation,))
             _write(cursor, federation, _AGREED, budget)
 
     def ask(self, federation: str, budget: PrivacyBudget) -> None:
-        """The owner is to agree to this."""
+        """Store a pending budget for the owner to agree to."""
         with self._database.transaction() as cursor:
             _write(cursor, federation, _ASKED, budget)
 
     def raised(self) -> tuple[Raised, ...]:
-        """What the owner is to agree to, by federation."""
+        """The pending budgets, by federation."""
         with self._database.reading() as cursor:
             query = "SELECT federation FROM promise WHERE agreed = ? ORDER BY federation"
             names = [name for (name,) in cursor.execute(query, (_ASKED,)).fetchall()]
@@ -51,7 +51,7 @@ class PromiseStore:
         return tuple(Raised(name, agreed, asked) for name, agreed, asked in pairs if agreed and asked)
 
     def keep_only(self, federations: Collection[str]) -> None:
-        """Others ask nothing any more; what was agreed to stays."""
+        """Delete the pending budgets of all other federations; agreed ones stay."""
         for raised in self.raised():
             if raised.federation not in federations:
                 self.agree(raised.federation, raised.agreed)

@@ -1,4 +1,4 @@
-"""The questions that the device was asked, and how each ended for it."""
+"""The questions that the device received, and how each ended for it."""
 
 from typing import Literal
 
@@ -15,8 +15,8 @@ class AnsweredQuestion(msgspec.Struct, frozen=True):
     """How a question ended for the device."""
 
     outcome: QuestionOutcome
-    """``answered``: it is in the sum; ``declined``: nothing was sent of what it counted; ``uncounted``: the sum went on
-    without it, or came to nothing."""
+    """``answered``: the device is in the sum; ``declined``: it sent nothing of what it counted; ``uncounted``: the sum
+    continued without it, or failed."""
     sentence: str
     federation: str
     question: str
@@ -31,13 +31,13 @@ class QuestionStore:
         self._database = database
 
     def begin(self, answer: str) -> None:
-        """Forget the sum of any other question."""
+        """Delete the sum of any other question."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM question_sum WHERE assignment <> ?", (answer,))
             cursor.execute("DELETE FROM question_vector WHERE one NOT IN (SELECT one FROM question_sum)")
 
     def finish(self, asked: OpenQuestion, outcome: QuestionOutcome, sentence: str, *, now: float) -> None:
-        """Record how it ended, and forget its sum."""
+        """Record how the question ended, and delete its sum."""
         row = (asked.answer, outcome, sentence, asked.federation, bytes(asked.question).decode(), now)
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO question VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -49,12 +49,12 @@ class QuestionStore:
             cursor.execute("DELETE FROM question_vector")
 
     def is_finished(self, answer: str) -> bool:
-        """Whether it has ended for the device."""
+        """Whether the question has ended for the device."""
         with self._database.reading() as cursor:
             return cursor.execute("SELECT 1 FROM question WHERE answer = ?", (answer,)).fetchone() is not None
 
     def outcomes(self) -> tuple[AnsweredQuestion, ...]:
-        """How the latest ended, newest first."""
+        """How the latest questions ended, newest first."""
         with self._database.reading() as cursor:
             query = "SELECT outcome, sentence, federation, question, at FROM question ORDER BY rowid DESC"
             return tuple(AnsweredQuestion(*row) for row in cursor.execute(query).fetchall())

@@ -1,17 +1,17 @@
-"""Fields of stored JSON that have another name than in the release which wrote them."""
+"""Renames fields of stored JSON that an earlier release wrote under other names."""
 
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 
 REPORTED = {"told": "reported", "told_drifting": "reported_drifting", "batches_untold": "batches_unreported"}
-"""What the platform has been sent of the progress that a device makes with its peers."""
+"""New names, by old name, of fields on what was reported to the platform between rounds."""
 WATCH = "watch"
 """The field of a `coterie_agent.store.peers.Reading` that holds JSON in turn, in base64; it may be empty."""
 
 
 def with_reported(content: bytes) -> bytes:
-    """A row of the table ``peers`` with the names of today; other fields as they are."""
+    """A row of the table ``peers`` with the current names; other fields are unchanged."""
     fields = _renamed(json.loads(content))
     if fields.get(WATCH):
         watch = _renamed(json.loads(b64decode(str(fields[WATCH]))))

@@ -21,7 +21,7 @@ _DAMAGED = "damaged samples"
 _CLASSES = "classes of the model"
 _IS_SOUND = "seal IS seal(id, x, label, target, at)"
 NO_CLASS = -1
-"""The label of samples whose target is not one class."""
+"""The label of samples whose target is not a class."""
 
 
 class Row(NamedTuple):
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """A sample under its number."""
+    """A sample with its number."""
 
     id: int
     x: bytes
@@ -43,7 +43,7 @@ class StoredRow(NamedTuple):
 
 
 class Widths(NamedTuple):
-    """How many numbers one sample has."""
+    """Number of values in one sample."""
 
     features: int
     targets: int
@@ -51,7 +51,7 @@ class Widths(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The samples at one moment: those numbered `first` to `last`; later ones are not part of it."""
+    """The samples at one moment: those numbered `first` to `last`, without any added later."""
 
     first: int
     last: int
@@ -77,9 +77,9 @@ class SampleStore:
     ) -> int:
         """Store all of `rows`, or none if reading them raises; the number stored.
 
-        `replace` drops what was there before, `kind` says where the labels are from. Raises AgentError
-        ``ingest.wrong_width`` when they must have `one_width` and it differs from that of the samples that are there,
-        ``ingest.empty`` when there are none.
+        `replace` drops the stored samples first, `kind` is the source of the labels. Raises AgentError
+        ``ingest.wrong_width`` when they must have `one_width` and it differs from that of the stored samples,
+        ``ingest.empty`` when there are no rows.
         """
         # Reading a large file takes minutes, in which a running agent must be able to write.
         with self._database.transaction(staging=True) as cursor:
@@ -116,7 +116,7 @@ class SampleStore:
             return stored
 
     def fit(self, classes: int) -> None:
-        """Set aside the samples whose label is not below `classes`, and take back others; 0: set none aside."""
+        """Set aside samples whose label is not below `classes`, and use all others again; 0: set none aside."""
         row = (_CLASSES, float(classes or MAX_CLASSES))
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", row)
@@ -125,39 +125,39 @@ class SampleStore:
             log.warning("samples that are set aside, as the model's classes end at %d: %d", classes - 1, aside)
 
     def count(self) -> int:
-        """All samples, also those that are set aside."""
+        """Number of samples, including those set aside."""
         return sum(self._counts().values())
 
     def set_aside(self) -> int:
-        """How many samples have a label that the model does not know."""
+        """Number of samples whose label the model does not have."""
         return self.count() - self.usable()
 
     def usable(self) -> int:
-        """How many samples are not set aside."""
+        """Number of samples that are not set aside."""
         return sum(self._usable_counts().values())
 
     def class_counts(self) -> tuple[int, ...]:
-        """How many samples each class has, from class 0 to the highest that occurs, but of 10,000 classes at most."""
+        """Number of samples of each class from 0 to the highest that occurs, for the first 10,000 classes at most."""
         counts = {label: count for label, count in self._usable_counts().items() if label < MAX_CLASS_COUNTS}
         return tuple(counts.get(label, 0) for label in range(max(counts, default=-1) + 1))
 
     def widths(self) -> Widths | None:
-        """Those of the samples, of the first one where they differ; None while there is none."""
+        """The widths of the samples (of the first one where they differ); None while there is none."""
         with self._database.reading() as cursor:
             return _widths(cursor.execute("SELECT length(x), length(target) FROM sample LIMIT 1").fetchone())
 
-    def seen(self) -> tuple[int, ...]:
-        """The labels of which there are samples, ascending."""
+    def labels(self) -> tuple[int, ...]:
+        """The labels of usable samples, ascending."""
         return tuple(sorted(self._usable_counts()))
 
     def damaged(self) -> int:
-        """How many samples were found damaged, and removed, since the store was made."""
+        """Number of samples found damaged, and removed, since the store was created."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT value FROM measured WHERE name = ?", (_DAMAGED,)).fetchone()
         return int(row[0]) if row else 0
 
     def snapshot(self, *, since: float | None = None) -> Snapshot:
-        """The samples of this moment; those from the first that came at `since` (Unix time) or later, where given."""
+        """The current usable samples; if given, only from the first one added at `since` (Unix time) or later."""
         with self._database.reading() as cursor:
             condition = _usable(cursor) + ("" if since is None else " AND at >= :since")
             query = f"SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM sample WHERE {condition}"  # noqa: S608
@@ -177,7 +177,7 @@ class SampleStore:
             return [row[0] for row in cursor.execute(query, (up_to, count))][::-1]
 
     def load(self, ids: Sequence[int]) -> list[StoredRow]:
-        """The samples numbered `ids`, in that order; those dropped since, and damaged ones, are left out."""
+        """The samples numbered `ids`, in that order, without dropped and damaged ones."""
         found: dict[int, StoredRow] = {}
         damaged: list[int] = []
         with self._database.reading() as cursor:
@@ -195,14 +195,14 @@ class SampleStore:
         return [found[id_] for id_ in ids if id_ in found]
 
     def _counts(self) -> dict[int, int]:
-        """By label, how many samples there are, where there are any; counted anew where a count was damaged."""
+        """Number of samples by label, of labels that occur; recounted where a count was damaged."""
         query = "SELECT label, samples, seal IS seal(label, samples) FROM label_count"
         with self._database.reading() as cursor:
             rows = cursor.execute(query).fetchall()
         if not all(is_sound for *_, is_sound in rows):
             log.warning("the counts of samples were damaged on the disk; they are counted anew")
             with self._database.transaction() as cursor:
-                _count_anew(cursor)
+                _recount(cursor)
                 rows = cursor.execute(query).fetchall()
         return {label: samples for label, samples, _ in rows if samples > 0}
 
@@ -215,7 +215,7 @@ class SampleStore:
         log.warning("%d samples were damaged on the disk; they are removed", len(damaged))
         with self._database.transaction() as cursor:
             cursor.executemany("DELETE FROM sample WHERE id = ?", [(id_,) for id_ in damaged])
-            _count_anew(cursor)  # the label that was damaged is not the one that was counted
+            _recount(cursor)  # the label may be what was damaged, so that it differs from the one counted
             (known,) = cursor.execute(
                 "SELECT max(0, total(value)) FROM measured WHERE name = ?", (_DAMAGED,)
             ).fetchone()
@@ -224,20 +224,20 @@ class SampleStore:
 
 
 def _classes(cursor: sqlite3.Cursor) -> int:
-    """How many classes the model knows, as far as that is known."""
+    """Number of classes of the model; the largest possible one before it is known."""
     query = "SELECT value FROM measured WHERE name = ? AND seal IS seal(name, value)"
     row = cursor.execute(query, (_CLASSES,)).fetchone()
     return int(row[0]) if row else MAX_CLASSES
 
 
 def _usable(cursor: sqlite3.Cursor) -> str:
-    """The condition on samples that are not set aside. Labels lie behind large features: they are read where needed."""
+    """The condition on samples that are not set aside. Labels are read only where needed, as they are stored last."""
     classes = _classes(cursor)
     (highest,) = cursor.execute("SELECT max(label) FROM label_count WHERE samples > 0").fetchone()
     return "TRUE" if highest is None or highest < classes else f"label < {classes}"
 
 
-def _count_anew(cursor: sqlite3.Cursor) -> None:
+def _recount(cursor: sqlite3.Cursor) -> None:
     cursor.execute("DELETE FROM label_count")
     sums = "label, count(*), seal(label, count(*))"
     cursor.execute(f"INSERT INTO label_count SELECT {sums} FROM sample WHERE {_IS_SOUND} GROUP BY label")  # noqa: S608

@@ -1,7 +1,7 @@
-"""Seals of rows: flash memory loses bits, and SQLite does not look.
+"""Checksums ("seals") of rows: flash memory loses bits, and SQLite does not detect that.
 
 A row that decides what the device does ends with ``seal(its other columns)``, which SQLite computes by this function
-when the row is written and when it is read; a row whose seal does not fit is not used.
+when the row is written and when it is read; a row whose seal does not match is not used.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ Value: TypeAlias = bytes | str | int | float | None
 
 
 def seal(*values: Value) -> bytes:
-    """BLAKE2b of the values, of their kinds and lengths."""
+    """BLAKE2b of the values with their types and lengths."""
     digest = hashlib.blake2b(digest_size=SEAL_BYTES)
     for value in values:
         content = _content(value)
@@ -27,7 +27,7 @@ def seal(*values: Value) -> bytes:
 
 
 def teach_sqlite(connection: sqlite3.Connection) -> None:
-    """Let the statements of `connection` call it."""
+    """Make `seal` available to the SQL statements of `connection`."""
     connection.create_function("seal", -1, seal, deterministic=True)
 
 

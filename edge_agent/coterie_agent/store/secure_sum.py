@@ -1,7 +1,7 @@
 """The secure sum that the device takes part in: its secrets, and its masked vector.
 
-Both go with the assignment, in `WorkStore`, or with the question, in `QuestionStore`. What is damaged stays until then,
-so that a sum is never joined twice.
+`WorkStore` deletes both with the assignment, or `QuestionStore` with the question. Damaged rows stay until then, so
+that a sum is never joined twice.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ _TABLES = {"update": ("secure_sum", "masked_vector"), "answer": ("question_sum",
 
 
 class Remembered(NamedTuple):
-    """How far the device is in a secure sum."""
+    """The device's progress in a secure sum."""
 
     state: bytes
     """A `coterie_learning.secure_sum.party.PartyState`, which needs NumPy, as JSON."""
     offer: OfferMasked | None
-    """Of its masked vector, once there is one: there will be no other."""
+    """The offer of its masked vector, once computed; there is never another."""
 
 
 class SecureSumStore:
@@ -35,7 +35,7 @@ class SecureSumStore:
         self._sum, self._vector = _TABLES[of]
 
     def find(self, assignment: str) -> Remembered | None:
-        """What is remembered of the sum of `assignment`. Raises AgentError ``agent.sum_damaged``."""
+        """The stored state of the sum of `assignment`; None: none. Raises AgentError ``agent.sum_damaged``."""
         with self._database.reading() as cursor:
             row = cursor.execute(
                 f"SELECT assignment, state, offer, seal IS seal(assignment, state, offer) FROM {self._sum}"  # noqa: S608
@@ -48,7 +48,7 @@ class SecureSumStore:
         return Remembered(state, offer and from_json(offer, OfferMasked)) if of == assignment else None
 
     def keep(self, assignment: str, state: bytes) -> None:
-        """Remember this state of the sum of `assignment`, beside the vector if there is one."""
+        """Store this state of the sum of `assignment`; a stored vector stays."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 f"INSERT INTO {self._sum} VALUES (1, ?1, ?2, NULL, seal(?1, ?2, NULL)) ON CONFLICT (one)"  # noqa: S608
@@ -57,7 +57,7 @@ class SecureSumStore:
             )
 
     def keep_vector(self, assignment: str, state: bytes, vector: bytes) -> OfferMasked:
-        """Remember the masked `vector` with the state that it leaves; the message that announces it."""
+        """Store the masked `vector` with the state after it; returns the message that offers it."""
         offer = OfferMasked(assignment, hashlib.sha256(vector).hexdigest(), len(vector))
         with self._database.transaction() as cursor:
             row = (assignment, state, msgspec.json.encode(offer))
@@ -76,7 +76,7 @@ class SecureSumStore:
             return blob.read(size_bytes)
 
     def check_vector(self, offer: OfferMasked) -> None:
-        """Raises AgentError ``agent.sum_damaged`` unless the masked vector is still what `offer` says."""
+        """Raises AgentError ``agent.sum_damaged`` unless the masked vector matches `offer`."""
         digest = hashlib.sha256()
         for offset in range(0, offer.size_bytes, _HASHED_BYTES):
             digest.update(self.read_vector(offset, _HASHED_BYTES))

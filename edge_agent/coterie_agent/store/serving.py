@@ -1,4 +1,4 @@
-"""What the prediction service has done, as it last wrote."""
+"""The prediction service's counters and status, as last written by it."""
 
 import msgspec
 
@@ -7,30 +7,30 @@ from coterie_wire.latency import Histogram
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """What has happened since the service began."""
+    """Counters since the service started."""
 
     requests: int = 0
-    """All that were well-formed."""
+    """Well-formed requests."""
     answered: int = 0
-    """By the model, within the deadline."""
+    """Answered by the model within the deadline."""
     last_answers: int = 0
-    """Fallbacks: late, and answered with the last answer of the stream."""
+    """Fallbacks: late, and answered with the stream's last answer."""
     platform_answers: int = 0
-    """Fallbacks: answered by the platform, to which the samples went."""
+    """Fallbacks: answered by the platform, to which the samples were sent."""
     platform_failures: int = 0
-    """The platform was asked, and no answer of it came in time."""
+    """The platform was asked, and did not answer in time."""
     late: int = 0
     """Late, and refused (504)."""
     busy: int = 0
-    """Refused since too many samples waited (503)."""
+    """Refused because too many samples were queued (503)."""
     without_model: int = 0
-    """Refused since the device holds no model that runs (503)."""
+    """Refused because the device holds no model that runs (503)."""
     samples: int = 0
-    """That the model has predicted."""
+    """Samples predicted by the model."""
     batches: int = 0
     """Runs of the model."""
     swaps: int = 0
-    """Models taken in place of another."""
+    """Changes to another model."""
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -39,16 +39,16 @@ class Serving(msgspec.Struct, frozen=True):
     at: float
     """Unix time of these figures."""
     since: float
-    """Unix time at which the service began."""
+    """Unix time at which the service started."""
     version: str | None
-    """What it predicts with; None: nothing, `problem` says why."""
+    """The version that it predicts with; None: none, for the reason in `problem`."""
     personal: bool
     form: str | None
-    """Which form of the version predicts; None: nothing does."""
+    """The form of the version that predicts; None: none."""
     problem: Reason | None
-    """Why there is no model, or why a newer one that the device holds is not used."""
+    """Why there is no model, or why a newer held one is not used."""
     counted: Counted
     latency: Histogram
-    """Of answers by the model, from the request's arrival."""
+    """Latency of answers by the model, from the request's arrival."""
     runs: Histogram
-    """Of runs of the model, on one batch each."""
+    """Durations of runs of the model, each on one batch."""

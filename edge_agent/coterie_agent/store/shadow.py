@@ -1,4 +1,4 @@
-"""The candidate that answers beside the held version without being shown, and how its answers compare."""
+"""The shadow candidate, which predicts beside the held version without being shown, and how its answers compare."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from coterie_wire.structs import from_json
 
 
 class Shadow(msgspec.Struct, frozen=True):
-    """A roll-out's candidate, every part of which is on the device."""
+    """A roll-out's candidate, which is completely on the device."""
 
     rollout: str
     candidate: SignedManifest
@@ -21,11 +21,11 @@ class ShadowFigures(msgspec.Struct, frozen=True):
     answers: int = 0
     agreed: int = 0
     champion: Histogram = Histogram()
-    """Durations of runs of what was shown, on the same samples."""
+    """Durations of runs of the model that was shown, on the same samples."""
     candidate: Histogram = Histogram()
 
     def __add__(self, other: "ShadowFigures") -> "ShadowFigures":
-        """Both together."""
+        """The sums of both."""
         return ShadowFigures(
             self.answers + other.answers,
             self.agreed + other.agreed,
@@ -35,30 +35,30 @@ class ShadowFigures(msgspec.Struct, frozen=True):
 
 
 class ShadowStore:
-    """One row; the agent holds the candidate, the service's process adds what it compares."""
+    """One row; the agent sets the candidate, the service's process adds its comparisons."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def load(self) -> Shadow | None:
-        """None: no candidate answers, or the disk has damaged which."""
+        """The candidate; None: there is none, or the row was damaged on the disk."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT shadow FROM shadow WHERE seal IS seal(shadow, beside)").fetchone()
         return from_json(row[0], Shadow) if row else None
 
     def hold(self, shadow: Shadow) -> None:
-        """Let this candidate answer, in place of any other, whose figures are forgotten."""
+        """Set the candidate, in place of any other, whose figures are deleted."""
         with self._database.transaction() as cursor:
             row = (msgspec.json.encode(shadow), msgspec.json.encode(ShadowFigures()))
             cursor.execute("INSERT OR REPLACE INTO shadow VALUES (1, ?1, ?2, seal(?1, ?2))", row)
 
     def drop(self) -> None:
-        """Let none answer."""
+        """Delete the candidate."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM shadow")
 
     def beside(self, rollout: str) -> ShadowFigures:
-        """What was compared for it until now."""
+        """The comparisons for the roll-out so far."""
         shadow = self.load()
         if shadow is None or shadow.rollout != rollout:
             return ShadowFigures()
@@ -67,7 +67,7 @@ class ShadowStore:
         return from_json(row[0], ShadowFigures) if row else ShadowFigures()
 
     def add(self, rollout: str, more: ShadowFigures) -> None:
-        """Count in what was compared, unless another candidate, or none, answers by now."""
+        """Add comparisons, unless there is another candidate, or none, by now."""
         shadow = self.load()
         if shadow is None or shadow.rollout != rollout or not more.answers:
             return

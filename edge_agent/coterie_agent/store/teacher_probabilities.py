@@ -1,4 +1,4 @@
-"""The teacher's probabilities for the device's samples: computed once, kept as float16 until another teacher comes."""
+"""The teacher's probabilities for the device's samples: computed once, stored as float16 until the teacher changes."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -21,21 +21,21 @@ class TeacherProbabilitiesStore:
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM teacher_probabilities WHERE version <> ?", (version,))
 
-    def unasked(self, version: str, ids: Sequence[int]) -> list[int]:
-        """Those of the samples numbered `ids` for which `version` has no probabilities yet, in their order.
+    def missing(self, version: str, ids: Sequence[int]) -> list[int]:
+        """Numbers among `ids` of samples for which `version` has no probabilities yet, in their order.
 
-        Damaged ones are removed, and so asked for again.
+        Damaged rows are removed, and so are missing.
         """
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM teacher_probabilities WHERE seal IS NOT seal(version, sample, probabilities)")
             if cursor.rowcount:
                 log.warning("%d stored answers of the teacher were damaged; it is asked again", cursor.rowcount)
         with self._database.reading() as cursor:
-            asked = {
+            stored = {
                 row[0]
                 for row in cursor.execute("SELECT sample FROM teacher_probabilities WHERE version = ?", (version,))
             }
-        return [id_ for id_ in ids if id_ not in asked]
+        return [id_ for id_ in ids if id_ not in stored]
 
     def keep(self, version: str, found: Mapping[int, bytes]) -> None:
         """Store the float16 probabilities of `version` for each sample. Samples that were removed are skipped."""
@@ -53,7 +53,7 @@ class TeacherProbabilitiesStore:
             for start in range(0, len(ids), _VARIABLES):
                 part = ids[start : start + _VARIABLES]
                 marks = ",".join("?" * len(part))
-                wanted = f"version = ? AND sample IN ({marks}) AND {_IS_SOUND}"
-                query = f"SELECT sample, probabilities FROM teacher_probabilities WHERE {wanted}"  # noqa: S608
+                condition = f"version = ? AND sample IN ({marks}) AND {_IS_SOUND}"
+                query = f"SELECT sample, probabilities FROM teacher_probabilities WHERE {condition}"  # noqa: S608
                 found.update(cursor.execute(query, (version, *part)).fetchall())
         return found

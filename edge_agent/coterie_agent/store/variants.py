@@ -1,4 +1,4 @@
-"""The smaller forms of the held version that are on the device, how quick they are here, and which one predicts."""
+"""The smaller forms of the held version that are on the device, their latencies here, and the one that predicts."""
 
 from collections.abc import Mapping
 
@@ -11,17 +11,17 @@ from coterie_wire.structs import from_json
 
 
 class KnownForms(msgspec.Struct, frozen=True):
-    """What the device knows of the forms of one version."""
+    """The downloaded and timed forms of one version."""
 
     version: str
     digest: str
-    """Of the platform's list."""
+    """Digest of the platform's list."""
     forms: Mapping[str, Histogram]
     """Durations of one run on one sample, by form; ``float32`` is the version itself."""
     chosen: str
     """The form that predicts."""
     graph: BlobRef | None
-    """Of the form that was chosen; None: the version itself."""
+    """Graph of the chosen form; None: the version itself."""
 
 
 class VariantStore:
@@ -30,19 +30,19 @@ class VariantStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def known(self) -> KnownForms | None:
-        """None: none are known, or the disk has damaged what was."""
+    def load(self) -> KnownForms | None:
+        """The forms; None: there are none, or the row was damaged on the disk."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT content FROM variants WHERE seal IS seal(content)").fetchone()
         return from_json(row[0], KnownForms) if row else None
 
-    def forget(self) -> None:
-        """Predict with the version itself."""
+    def delete(self) -> None:
+        """Delete the forms, so that the version itself predicts."""
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM variants")
 
     def keep(self, known: KnownForms) -> None:
-        """In place of what was known before."""
+        """Store the forms, in place of those before."""
         with self._database.transaction() as cursor:
             content = msgspec.json.encode(known)
             cursor.execute("INSERT OR REPLACE INTO variants VALUES (1, ?1, seal(?1))", (content,))

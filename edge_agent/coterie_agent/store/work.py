@@ -22,16 +22,16 @@ _HASHED_BYTES = 1 << 18
 
 
 class TrainingProgress(msgspec.Struct, frozen=True):
-    """What was measured of a training so far, and the samples it trains on."""
+    """The figures of a training so far, and the samples it trains on."""
 
     snapshot: Snapshot
     loss_before: float
     accuracy_before: float | None
     measure_s: float
-    """Seconds that evaluation took, which will be needed once more at the end."""
+    """Seconds that the evaluation took; it runs once more at the end."""
     train_s: float
     memory_bytes: int = 0
-    """Largest resident size of the process that was seen after a step."""
+    """Largest resident size of the process measured after a step."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -53,17 +53,17 @@ class Spooled(NamedTuple):
     federation: str
     payload: bytes
     states: Mapping[str, bytes]
-    """By slot, the device states once it is accepted: `coterie_learning.device_state.encode_state`."""
+    """By slot, the device states that apply once it is accepted: `coterie_learning.device_state.encode_state`."""
 
 
 class StreamPart(NamedTuple):
-    """The device's part in a sum whose noise depends on the sums before."""
+    """The device's part in a sum whose noise depends on earlier sums."""
 
     federation: str
     apart: int
-    """How far apart two parts of the device are at least; with the federation it names the stream."""
+    """Least distance between two parts of the device; with the federation it identifies the stream."""
     number: int
-    """How many sums of the stream were released before."""
+    """Number of sums of the stream released before."""
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class WorkStore:
         self._database = database
 
     def current(self) -> Assignment | None:
-        """The assignment in hand. A damaged one is forgotten with its work: the platform names it again."""
+        """The current assignment. A damaged one is deleted with its work: the platform names it again."""
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT message, seal IS seal(assignment, message) FROM work").fetchone()
         if row is not None and not row[1]:
@@ -92,7 +92,7 @@ class WorkStore:
         return from_json(row[0], Assignment) if row else None
 
     def accept(self, assignment: Assignment, *, is_masked: bool = False) -> None:
-        """Begin `assignment`; there must be no other. What is remembered of another's secure sum is removed.
+        """Begin `assignment`; there must be no other. The secure sum of an earlier one is deleted.
 
         `is_masked`: its plan hides in a sum what devices measure.
         """
@@ -104,22 +104,22 @@ class WorkStore:
             cursor.execute("DELETE FROM masked_vector WHERE one NOT IN (SELECT one FROM secure_sum)")
 
     def hide(self) -> None:
-        """Note that a plan of the device's federations hides in a sum what devices measure; `accept` may say other."""
+        """Record that a plan of the device's federations hides in a sum what devices measure, until `accept`."""
         if not self.is_masked():
             with self._database.transaction() as cursor:
                 cursor.execute("INSERT OR REPLACE INTO masking VALUES (1, 1, seal(1))")
 
     def is_masked(self) -> bool:
-        """Whether a plan hides in a sum what the device measures, as was said last.
+        """Whether a plan hides in a sum what the device measures, as recorded last.
 
-        So it is also where the disk has damaged the answer: nothing is told by mistake.
+        True also where the row was damaged on the disk, so that nothing is reported by mistake.
         """
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT is_masked, seal IS seal(is_masked) FROM masking").fetchone()
         return row is not None and (bool(row[0]) or not row[1])
 
     def checkpoint(self) -> Checkpoint | None:
-        """The state of training, where it was saved. A damaged one is removed: training begins anew."""
+        """The saved state of training; None: there is none, or it was damaged and is removed."""
         query = "SELECT progress, client, tensors, best, seal IS seal(progress, tensors, best, client) FROM checkpoint"
         with self._database.reading() as cursor:
             row = cursor.execute(query).fetchone()
@@ -146,10 +146,10 @@ class WorkStore:
         tuned: Tuned | None = None,
         part: StreamPart | None = None,
     ) -> None:
-        """Keep the finished update for upload; its states become the device's when the platform accepts it.
+        """Store the finished update for upload; its states become the device's when the platform accepts it.
 
-        The device predicts with `own` from now on, where the plan has personal models, and records how that was
-        `tuned`. It has had its `part` before a byte of the update is sent.
+        Where the plan has personal models, the device predicts with `own` from now on, and records how it was
+        `tuned`. Its `part` in a stream is recorded before a byte of the update is sent.
         """
         states = [(spooled.federation, slot, content) for slot, content in spooled.states.items()]
         with self._database.transaction() as cursor:
@@ -172,9 +172,9 @@ class WorkStore:
                 )
 
     def latest_part(self, federation: str, apart: int, *, but: str) -> int | None:
-        """The number of the device's newest part in a stream, without that of assignment `but`; None: it had none.
+        """The number of the device's newest part in a stream, except that of assignment `but`; None: there is none.
 
-        One that is damaged on the disk is passed over: the platform sees to it, too, that parts are apart.
+        A damaged row is skipped: the platform, too, checks the distance between parts.
         """
         query = (
             "SELECT MAX(number) FROM stream_part WHERE federation = ? AND apart = ? AND assignment != ?"
@@ -189,19 +189,19 @@ class WorkStore:
         with self._database.reading() as cursor:
             row = cursor.execute("SELECT offer, seal IS seal(offer, federation) FROM spool").fetchone()
         if row is not None and not row[1]:
-            self.forget_update()
+            self.delete_update()
             return None
         return from_json(row[0], OfferUpdate) if row else None
 
     def is_sound(self, offer: OfferUpdate) -> bool:
-        """Whether the spooled update is still what `offer` says."""
+        """Whether the spooled update matches `offer`."""
         digest = hashlib.sha256()
         for offset in range(0, offer.size_bytes, _HASHED_BYTES):
             digest.update(self.read_payload(offset, _HASHED_BYTES))
         return digest.hexdigest() == offer.sha256
 
-    def forget_update(self) -> None:
-        """Remove the spooled update, which the disk has damaged: the device trains again."""
+    def delete_update(self) -> None:
+        """Delete the spooled update, which was damaged on the disk: the device trains again."""
         log.warning("the update was damaged on the disk before it was sent; the device trains again")
         self._remove("spool", "spooled_state")
 
@@ -215,11 +215,11 @@ class WorkStore:
             return blob.read(size_bytes)
 
     def finish(self, outcome: Outcome, sentence: str, *, now: float, is_uncounted: bool = False) -> None:
-        """End the current assignment. It was no part in a stream if the platform says that it `is_uncounted`.
+        """End the current assignment. If the platform `is_uncounted` it, its part in a stream is deleted.
 
         An accepted update replaces the device's states and uses up the portions that it started from; any other outcome
-        leaves states and portions unchanged. Outcomes are listed in the order in which they came, not by `now`: the
-        clock of a device may start in the past.
+        leaves states and portions unchanged. Outcomes are listed in the order of insertion, not by `now`: the clock of
+        a device may start in the past.
         """
         with self._database.transaction() as cursor:
             if outcome == "accepted":
@@ -247,7 +247,7 @@ class WorkStore:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from this module
 
     def is_finished(self, assignment: str) -> bool:
-        """Whether `assignment` ended here; an answer sent before the platform learned of it may name it."""
+        """Whether `assignment` ended here; the platform may still name it in an answer sent earlier."""
         with self._database.reading() as cursor:
             return cursor.execute("SELECT 1 FROM finished WHERE assignment = ?", (assignment,)).fetchone() is not None
 
@@ -260,16 +260,16 @@ class WorkStore:
         return tuple(Finished(*row) for row in rows)
 
     def states(self, federation: str) -> Mapping[str, bytes]:
-        """By slot, the device states from its last accepted update in `federation`."""
+        """By slot, the device states of the last accepted update in `federation`."""
         with self._database.reading() as cursor:
             query = "SELECT slot, content FROM device_state WHERE federation = ? ORDER BY slot"
             return dict(cursor.execute(query, (federation,)).fetchall())
 
     def leave_federations(self) -> None:
-        """Remove all device states, because the device is in no federation any more."""
+        """Delete all device states, because the device is in no federation any more."""
         with self._database.reading() as cursor:
             if cursor.execute("SELECT 1 FROM device_state").fetchone() is None:
-                return  # called at every check-in; nothing need be written
+                return  # called at every check-in, which usually writes nothing
         with self._database.transaction() as cursor:
             cursor.execute("DELETE FROM device_state")
 
@@ -288,6 +288,6 @@ class WorkStore:
             self._remove("held_model")
             return None
 
-    def forget_model(self) -> None:
-        """Hold no version: the platform sends it again."""
+    def delete_model(self) -> None:
+        """Delete the held version, so that the platform sends it again."""
         self._remove("held_model")

@@ -130,7 +130,7 @@ class Training:
 
     def _tuned(self, part: EndedTraining, compared: "_Compared", after: Measure) -> Tuned | None:
         """How it did; None: they were not compared, or no plan applies between rounds under which it could be told."""
-        standing = self.store.peers.standing()
+        standing = self.store.peers.effective_plan()
         if standing is None or compared.version is None:
             return None
         version = self.model.manifest.version
@@ -208,7 +208,7 @@ class Training:
             model=model,
             received=self.model.parameters() if start is None else start.parameters,
             ids=ids,
-            seen=self.store.samples.seen(),
+            seen=self.store.samples.labels(),
             seed=self.assignment.seed if start is None else start.seed,
             secret=secrets.randbits(256),
             states=read_states(self.store, self.assignment.federation),
@@ -220,7 +220,7 @@ class Training:
 
     def _is_followed(self) -> bool:
         """Whether the personal model and the portions are of the assignment's federation: a device has one of each."""
-        standing = self.store.peers.standing()
+        standing = self.store.peers.effective_plan()
         return standing is None or standing.federation == self.assignment.federation
 
     def _is_personal(self) -> bool:

@@ -57,7 +57,7 @@ class Teaching:
             )
         version = self.teacher.version
         self.store.begin(version)
-        unasked = self.store.unasked(version, ids)
+        unasked = self.store.missing(version, ids)
         if not unasked:
             return True
         if not self.fetch():

@@ -1,4 +1,4 @@
-"""Fetches a release by The Update Framework: python-tuf's client verifies, from the root that the device has pinned.
+"""Fetches a release by The Update Framework: python-tuf's client verifies it from the root that the device has pinned.
 
 Needs ``coterie-agent[updates]``.
 """
@@ -28,21 +28,21 @@ _REFUSALS = {
     "UnsignedMetadataError": ("updates.wrong_key", "it was not signed with the keys that this device trusts: {}"),
     "DownloadLengthMismatchError": ("updates.too_large", "a file is larger than was signed, or than is taken: {}"),
 }
-"""By python-tuf's error, its code and sentence here."""
+"""By name of python-tuf's error, our code and sentence."""
 _MALFORMED = ("updates.malformed", "the repository of releases cannot be read: {}")
 
 
 class ReleaseLink(Protocol):
-    """The way to the platform."""
+    """The link to the platform."""
 
     def download_release(self, path: str) -> Iterator[bytes]:
         """The bytes of a file of the repository. Raises Unreachable or Refused."""
 
 
 def describe_release(version: str, *, link: ReleaseLink, root: bytes, folder: Path) -> Offer:
-    """What the signed list says of a release, without its wheels.
+    """The signed description of a release, without its wheels.
 
-    Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``.
+    Raises Unreachable for temporary errors, else AgentError ``updates.*``.
     """
     with _translated():
         updater = _updater(link, root, folder)
@@ -56,8 +56,8 @@ def describe_release(version: str, *, link: ReleaseLink, root: bytes, folder: Pa
 def fetch_release(version: str, *, link: ReleaseLink, root: bytes, folder: Path) -> list[Path]:
     """Download a release to `folder`; the verified wheels, the agent's own first.
 
-    Raises Unreachable where that may pass by waiting, else AgentError ``updates.*``. What lies in `folder` afterwards
-    is what was verified; a file that was fetched before is not fetched again.
+    Raises Unreachable for temporary errors, else AgentError ``updates.*``. All files left in `folder` are verified; a
+    file that was fetched before is not fetched again.
     """
     with _translated():
         updater = _updater(link, root, folder)
@@ -78,7 +78,7 @@ def _updater(link: ReleaseLink, root: bytes, folder: Path) -> "Updater":
 
 
 def _signers(metadata: Path) -> tuple[tuple[str, ...], int]:
-    """Who has signed the list of releases that was verified, and how many must."""
+    """The key ids that have signed the verified list of releases, and the number of signatures needed."""
     from tuf.api.metadata import Metadata, Root, Targets
 
     root = Metadata[Root].from_file(str(metadata / "root.json")).signed
@@ -89,7 +89,7 @@ def _signers(metadata: Path) -> tuple[tuple[str, ...], int]:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raises for python-tuf's errors Unreachable, or AgentError ``updates.*``."""
+    """Translates python-tuf's errors into Unreachable, or AgentError ``updates.*``."""
     from tuf.api.exceptions import DownloadError, DownloadLengthMismatchError, RepositoryError
 
     try:
@@ -102,7 +102,7 @@ def _translated() -> Iterator[None]:
 
 
 def _fetcher_over(link: ReleaseLink) -> "FetcherInterface":
-    """Lets python-tuf read over the agent's own connection."""
+    """A fetcher by which python-tuf reads over the agent's own link."""
     from tuf.api.exceptions import DownloadError, DownloadHTTPError
     from tuf.ngclient import FetcherInterface
 
@@ -129,7 +129,7 @@ def _release(updater: "Updater", agent: "TargetFile | None", version: str) -> "l
 
 
 def _fits(name: str) -> bool:
-    """Whether a wheel may be for this machine; which of several is used, pip decides."""
+    """Whether a wheel may be for this machine; pip chooses among several."""
     platform = name.removesuffix(".whl").rpartition("-")[2]
     return platform == "any" or platform.endswith(machine())
 

@@ -1,4 +1,4 @@
-"""What the owner's page shows of the agent itself, and what the owner says there."""
+"""The agent's releases on the owner's page: what it shows, and the owner's decisions there."""
 
 import time
 from http import HTTPStatus
@@ -11,7 +11,7 @@ from coterie_agent.config import UpdateSettings
 from coterie_agent.home import Home
 from coterie_agent.site import RequestError
 from coterie_agent.situation import Now
-from coterie_agent.updating.consent import agree, agree_always, owners_word, put_off
+from coterie_agent.updating.consent import agree, agree_always, postpone, release_consent
 from coterie_agent.updating.offer import Offer, offer_of
 from coterie_agent.updating.support import why_not
 from coterie_agent.versions.state import Ended, Versions
@@ -21,67 +21,67 @@ _DAY_S = 86_400.0
 
 
 class UpdatesView(msgspec.Struct, frozen=True):
-    """The agents of this device."""
+    """The agent's release and its updates, as the page shows them."""
 
     version: str
-    """That runs."""
+    """The running release."""
     refuses: Reason | None
-    """Why no other is installed; None: one may be."""
+    """Why no other release is installed; None: one may be."""
     take: Literal["off", "ask", "on"]
-    """As agent.toml says."""
+    """As set in agent.toml."""
     always: bool
-    """The owner has agreed to all releases on the page."""
+    """Whether the owner has agreed to all releases on the page."""
     offer: Offer | None
-    """The release that the platform asks for and that waits; None: none does."""
+    """The release that the platform requests and that waits; None: there is none."""
     agreed: bool
-    """The owner has agreed to that one; it waits for something else."""
+    """Whether the owner has agreed to it, so that it waits for something else."""
     put_off_until: float | None
-    """Unix time until which he is not asked about it; None: he is."""
+    """Unix time until which the owner is not asked about it; None: not postponed."""
     waits: Reason | None
     """What it waits for."""
     last: Ended | None
     """How the latest update ended."""
 
 
-class SayOnUpdates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST /updates``: the owner's word."""
+class UpdateDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``POST /updates``: the owner's decision."""
 
     say: Literal["agree", "later", "always", "ask"]
-    """To the release that is offered: yes, not for a day; to all of them: yes, ask about each."""
+    """On the offered release: yes, not for a day; on all releases: yes, ask about each."""
     version: str = ""
-    """Which one is offered, so that the word holds for no other."""
+    """The offered release, so that the decision applies to no other."""
 
 
 def updates_view(home: Home, settings: UpdateSettings, now: Now) -> UpdatesView:
-    """As things stand."""
-    word, standing = owners_word(home), Versions(home.versions).read()
+    """The current view."""
+    consent, state = release_consent(home), Versions(home.versions).read()
     offer = _offered(home, now)
     return UpdatesView(
         version=VERSION,
         refuses=why_not(home, settings),
         take=settings.take,
-        always=word.always,
+        always=consent.always,
         offer=offer,
-        agreed=offer is not None and word.agrees_to(offer.version),
-        put_off_until=None if offer is None else word.put_off_until(offer.version, now=time.time()),
+        agreed=offer is not None and consent.agrees_to(offer.version),
+        put_off_until=None if offer is None else consent.postponed_until(offer.version, now=time.time()),
         waits=None if offer is None else now.update_wait,
-        last=standing.ended[-1] if standing is not None and standing.ended else None,
+        last=state.ended[-1] if state is not None and state.ended else None,
     )
 
 
-def hear(home: Home, said: SayOnUpdates, now: Now) -> None:
-    """Take the owner's word. Raises RequestError ``updates.not_offered``, or OSError."""
-    if said.say in ("always", "ask"):
-        agree_always(home, said.say == "always")
+def record_update_decision(home: Home, decision: UpdateDecision, now: Now) -> None:
+    """Record the owner's decision. Raises RequestError ``updates.not_offered``, or OSError."""
+    if decision.say in ("always", "ask"):
+        agree_always(home, decision.say == "always")
         return
     offer = _offered(home, now)
-    if offer is None or offer.version != said.version:
-        detail = f"agent {said.version[:40]!r} is not offered any more; load the page again"
+    if offer is None or offer.version != decision.version:
+        detail = f"agent {decision.version[:40]!r} is not offered any more; load the page again"
         raise RequestError(HTTPStatus.CONFLICT, "updates.not_offered", detail)
-    if said.say == "agree":
+    if decision.say == "agree":
         agree(home, offer.version)
     else:
-        put_off(home, offer.version, until=time.time() + _DAY_S)
+        postpone(home, offer.version, until=time.time() + _DAY_S)
 
 
 def _offered(home: Home, now: Now) -> Offer | None:

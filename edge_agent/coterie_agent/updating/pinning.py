@@ -1,4 +1,4 @@
-"""The keys of releases: pinned when the device joins, or named by its owner; nothing else changes which they are."""
+"""The trusted keys of releases: pinned when the device joins, or set by its owner, and never changed otherwise."""
 
 import shutil
 
@@ -6,8 +6,8 @@ from coterie_agent.home import Home, write_private
 
 
 def pin_update_root(home: Home, root: bytes | None) -> None:
-    """Trust the releases that `root` (TUF metadata) leads to; None: those of nobody. Raises OSError."""
-    shutil.rmtree(home.updates, ignore_errors=True)  # what former keys have signed
+    """Trust releases signed under `root` (TUF metadata); None: trust none. Raises OSError."""
+    shutil.rmtree(home.updates, ignore_errors=True)  # files signed by former keys
     if root is None:
         home.update_root.unlink(missing_ok=True)
     else:

@@ -1,7 +1,7 @@
-"""Installs a verified release beside the running agent, in a virtual environment of its own; nothing is run of it yet.
+"""Installs a verified release beside the running agent, in its own virtual environment, without running it yet.
 
-What the release needs and the owner's environment has, is taken from there; what it does not have comes with the
-release. pip installs wheels alone, from a directory that holds nothing but the verified files.
+Dependencies are taken from the owner's environment where it has them, else from the release. pip installs only
+wheels, from a directory that contains only the verified files.
 """
 
 import os
@@ -21,7 +21,7 @@ _LAYER = "base.pth"
 
 
 def stage(version: str, wheels: Sequence[Path], *, base: Base, versions: Versions) -> None:
-    """Install it in its directory, on the disk when this returns. Raises AgentError ``updates.not_installed``."""
+    """Install a release; it is on the disk when this returns. Raises AgentError ``updates.not_installed``."""
     folder = versions.folder(version)
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -50,7 +50,7 @@ def _run(command: Sequence[str], *, within_s: float = _INSTALLS_WITHIN_S) -> str
     except subprocess.TimeoutExpired as error:
         raise AgentError("updates.not_installed", f"{command[1]} {command[2]} took more than {within_s:g} s") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        detail = said[-1] if said else f"exit code {done.returncode}"
+        output = (done.stderr or done.stdout).strip().splitlines()
+        detail = output[-1] if output else f"exit code {done.returncode}"
         raise AgentError("updates.not_installed", f"{command[1]} {command[2]}: {detail}"[:400])
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""Whether this device can have another agent installed beside the one that runs, and why not."""
+"""Whether this device can install another release of the agent, and why not."""
 
 import sys
 from importlib.util import find_spec
@@ -22,15 +22,15 @@ NO_TUF = Reason("updates.no_client", "its agent was installed without coterie-ag
 
 
 def takes_updates(home: Home, settings: UpdateSettings) -> TakesUpdates:
-    """As the platform is told."""
+    """The capability as reported to the platform."""
     return TakesUpdates(refuses=why_not(home, settings))
 
 
 def why_not(home: Home, settings: UpdateSettings) -> Reason | None:
-    """Why no other agent is installed on this device; None: it may be."""
+    """Why no other release is installed on this device; None: one may be."""
     if settings.take == "off":
         return OFF
-    is_beside = bool(Versions(home.versions).own())  # it was installed by what is asked for here
+    is_beside = bool(Versions(home.versions).own())  # this agent was itself installed as an update
     if not is_beside and (sys.prefix == sys.base_prefix or find_spec("pip") is None):
         return OTHERWISE
     if find_spec("tuf") is None:

@@ -1,4 +1,4 @@
-"""The thread that does what the platform asks about the agent itself, as far as the owner lets it."""
+"""The thread that updates the agent as the platform requests, where the owner allows it."""
 
 import logging
 import random
@@ -18,7 +18,7 @@ from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.work import WorkStore
-from coterie_agent.updating.consent import owners_word
+from coterie_agent.updating.consent import release_consent
 from coterie_agent.updating.offer import keep_offer, offer_of
 from coterie_agent.updating.support import why_not
 from coterie_agent.versions.launching import return_to_former
@@ -28,14 +28,14 @@ from coterie_wire.messages import Done
 from coterie_wire.updating import WITHDRAWN, AgentUpdate, ReportUpdate, parts_of
 
 log = logging.getLogger(__name__)
-_LOOK_EVERY_S = 60.0
-"""For the owner's hours, and his word, which nothing announces."""
+_POLL_S = 60.0
+"""Seconds between checks for the owner's hours and decision, which nothing signals."""
 _LONGEST_WAIT_S = 600.0
 
 
 @dataclass(kw_only=True)
 class UpdatingThread:
-    """Its next action follows from the files and the situation, so it can be stopped at any moment."""
+    """The thread; its next action follows from the files and the situation, so it may be stopped at any moment."""
 
     home: Home
     settings: UpdateSettings
@@ -47,21 +47,21 @@ class UpdatingThread:
     unix_time: Callable[[], float] = time.time
     rng: random.Random = field(default_factory=random.SystemRandom)
     _backoff: Backoff = field(default_factory=Backoff)
-    _told_waiting: tuple[str, Reason] | None = None
+    _reported_wait: tuple[str, Reason] | None = None
 
     def run(self) -> None:
-        """Run until the situation's `stop` is set, which it sets itself where another agent is to take over."""
+        """Run until the situation's `stop` is set, which this thread sets where another release is to take over."""
         while not (now := self.situation.now).stopping:
             if now.link == "offline" or now.directive is None:
                 self.situation.wait(now.edition, None)
                 continue
             if self.on_trial:
-                self._versions.confirmation.touch()  # from here on the former agent stops this one, and it starts anew
+                self._versions.confirmation.touch()  # now the former agent stops this one, which is started again
                 return
             try:
-                self._look(now)
+                self._follow(now)
                 self._backoff = Backoff()
-                self.situation.wait(now.edition, _LOOK_EVERY_S)
+                self.situation.wait(now.edition, _POLL_S)
             except AgentError as error:
                 if isinstance(error, Refused) and error.is_revoked:
                     self.situation.end(error)
@@ -74,16 +74,16 @@ class UpdatingThread:
     def _versions(self) -> Versions:
         return Versions(self.home.versions)
 
-    def _look(self, now: Now) -> None:
-        """Raises Unreachable or Refused."""
-        self._tell_ended()
+    def _follow(self, now: Now) -> None:
+        """Follow the platform's current update request. Raises Unreachable or Refused."""
+        self._report_ended()
         update = now.directive.update if now.directive else None
-        standing = self._versions.read_or_new()
-        if update is None or (update.to_do == "install" and standing.has_ended(update.update)):
-            self.situation.wait_to_update(None)
+        state = self._versions.read_or_new()
+        if update is None or (update.to_do == "install" and state.has_ended(update.update)):
+            self.situation.set_update_wait(None)
             return
         if update.to_do == "return":
-            self._return(update, standing)
+            self._return(update, state)
             return
         refused = self._why_refused(update)
         if refused is not None:
@@ -93,12 +93,12 @@ class UpdatingThread:
         if asks is not None and offer_of(self.home, update.version) is None and not self._describe(update):
             return
         waits = asks or self._why_waiting(update, now)
-        self.situation.wait_to_update(waits)
+        self.situation.set_update_wait(waits)
         if waits is None:
             self._install(update)
-        elif self._told_waiting != (update.update, waits):
+        elif self._reported_wait != (update.update, waits):
             self.link.call(ReportUpdate(update=update.update, outcome="waiting", reason=waits), Done)
-            self._told_waiting = (update.update, waits)
+            self._reported_wait = (update.update, waits)
 
     def _why_refused(self, update: AgentUpdate) -> Reason | None:
         refuses = why_not(self.home, self.settings)
@@ -111,10 +111,10 @@ class UpdatingThread:
     def _why_owner_waits(self, update: AgentUpdate) -> Reason | None:
         if self.settings.take == "on":
             return None
-        return owners_word(self.home).why_not(update.version, now=self.unix_time())
+        return release_consent(self.home).why_not(update.version, now=self.unix_time())
 
     def _describe(self, update: AgentUpdate) -> bool:
-        """Know what the owner is asked about; where nothing can be verified of it he is not. Raises Unreachable."""
+        """Fetch the description for the owner; False if it cannot be verified: the update ends. Raises Unreachable."""
         from coterie_agent.updating.fetching import describe_release  # only here, as below
 
         try:
@@ -138,7 +138,7 @@ class UpdatingThread:
         return None
 
     def _install(self, update: AgentUpdate) -> None:
-        """Raises Unreachable."""
+        """Fetch and install the release, and stop for its trial. Raises Unreachable."""
         # Only here: python-tuf takes 10 MB, and updates are rare.
         from coterie_agent.updating.fetching import fetch_release
         from coterie_agent.updating.staging import stage
@@ -155,16 +155,16 @@ class UpdatingThread:
             self._end(update, reason_of(error))
             return
         candidate = Candidate(update.version, update.update, update.probation_s)
-        self._versions.change(lambda standing: msgspec.structs.replace(standing, candidate=candidate))
+        self._versions.change(lambda state: msgspec.structs.replace(state, candidate=candidate))
         self.situation.stop()
 
-    def _return(self, update: AgentUpdate, standing: VersionState) -> None:
-        """Go back from what this very update has brought; from anything else there is nothing to go back from."""
-        if standing.update != update.update or standing.current != self._versions.own():
+    def _return(self, update: AgentUpdate, state: VersionState) -> None:
+        """Return to the former release if this update brought the current one; else there is nothing to return from."""
+        if state.update != update.update or state.current != self._versions.own():
             self.link.call(ReportUpdate(update=update.update, outcome="returned"), Done)
             return
         reason = Reason(WITHDRAWN, f"the platform has the fleet go back from agent {update.version}")
-        former = return_to_former(self.home, standing, reason)
+        former = return_to_former(self.home, state, reason)
         if former is None:
             why = Reason("updates.cannot_return", "the agent before cannot read what this one has written to its store")
             self.link.call(ReportUpdate(update=update.update, outcome="refused", reason=why), Done)
@@ -175,14 +175,14 @@ class UpdatingThread:
 
     def _end(self, update: AgentUpdate, reason: Reason) -> None:
         log.warning("agent %s is not installed: %s [%s]", update.version, reason.sentence, reason.code)
-        self.situation.wait_to_update(None)
+        self.situation.set_update_wait(None)
         self._versions.end(update.update, update.version, "refused", reason)
-        self._tell_ended()
+        self._report_ended()
 
-    def _tell_ended(self) -> None:
-        """Raises Unreachable or Refused."""
-        standing = self._versions.read()
-        for one in standing.ended if standing else ():
+    def _report_ended(self) -> None:
+        """Report updates that have ended to the platform. Raises Unreachable or Refused."""
+        state = self._versions.read()
+        for one in state.ended if state else ():
             if not one.told:
                 report = ReportUpdate(update=one.update, outcome=one.outcome, reason=one.reason)
                 try:
@@ -191,9 +191,9 @@ class UpdatingThread:
                     if error.is_revoked or is_retryable(error):
                         raise
                     log.info("the platform does not want to know how an update ended: %s", error.detail)
-                told = msgspec.structs.replace(one, told=True)
+                reported = msgspec.structs.replace(one, told=True)
                 self._versions.change(
-                    lambda now, one=one, told=told: msgspec.structs.replace(  # type: ignore[misc]  # bound here
-                        now, ended=tuple(told if other == one else other for other in now.ended)
+                    lambda now, one=one, reported=reported: msgspec.structs.replace(  # type: ignore[misc]  # bound here
+                        now, ended=tuple(reported if other == one else other for other in now.ended)
                     )
                 )

@@ -1,1 +1,1 @@
-"""Agents installed side by side: which of them runs, and how one takes the place of another."""
+"""Releases of the agent installed side by side: which one runs, and how one replaces another."""

@@ -1,8 +1,8 @@
-"""Hands the process over to the installed agent that is to run, and tries a new one before it takes its place.
+"""Starts the installed release that is to run, and runs a new one on trial before it replaces the current one.
 
-A new one runs as a child of the former, which waits until the platform has answered the child's check-in. Where that
-does not happen in time, or the child ends by itself too often, the former goes on. After a loss of power anywhere the
-next start goes on from what the file says.
+A new release runs as a child of the former, which waits until the platform has answered the child's check-in. Where
+that does not happen in time, or the child crashes too often, the former continues. After a loss of power at any point
+the next start continues from the state file.
 """
 
 import argparse
@@ -30,14 +30,14 @@ from coterie_wire.conditions import Reason
 log = logging.getLogger(__name__)
 ON_TRIAL = "--on-trial"
 MAX_STARTS = 3
-"""An agent that has ended by itself so often is gone back from."""
-_LOOK_EVERY_S = 0.2
+"""Crashes of a release after which the former one is restored."""
+_POLL_S = 0.2
 _STOPS_WITHIN_S = 15.0
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 
 
-def hand_over(words: Sequence[str]) -> None:
-    """Let the installed agent that is the current one do what `words` of the command line ask, if that is not this one.
+def run_current(words: Sequence[str]) -> None:
+    """Run the command line `words` in the current release, if that is another than this one.
 
     Raises OSError.
     """
@@ -50,44 +50,44 @@ def hand_over(words: Sequence[str]) -> None:
     if any(word in rest[:1] for word in ("run", "relay")):
         launcher.launch()
     else:
-        launcher.hand_over()
+        launcher.become_current()
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """Decides who runs on a home."""
+    """Decides which release runs on a home."""
 
     home: Home
     arguments: Sequence[str]
-    """Those of this process's command line."""
+    """The arguments of this process's command line."""
 
     def launch(self) -> None:
-        """Return in the process of the agent that is to run; in any other, become or watch that one, and never return.
+        """Return in a process of the release that is to run; any other replaces itself by that one, or supervises it.
 
         Raises OSError.
         """
-        standing = self._read()
-        if standing is None:
+        state = self._read()
+        if state is None:
             return
-        if standing.candidate is not None:
-            standing = self._try(standing, standing.candidate)
-        elif standing.current != self._versions.own():
-            standing = self._count_start(standing)
-        self._become(standing)
+        if state.candidate is not None:
+            state = self._run_trial(state, state.candidate)
+        elif state.current != self._versions.own():
+            state = self._count_start(state)
+        self._exec_current(state)
 
-    def hand_over(self) -> None:
-        """As `launch`, for what is over soon: nobody is tried. Raises OSError."""
-        standing = self._read()
-        if standing is not None:
-            self._become(standing)
+    def become_current(self) -> None:
+        """As `launch`, for short commands: no trial is run. Raises OSError."""
+        state = self._read()
+        if state is not None:
+            self._exec_current(state)
 
-    def is_to_change(self) -> bool:
-        """Whether another agent than this one is to be tried, or to run."""
-        standing = self._versions.read()
-        return standing is not None and (standing.candidate is not None or standing.current != self._versions.own())
+    def must_change(self) -> bool:
+        """Whether another release than this one is to run, or to be tried."""
+        state = self._versions.read()
+        return state is not None and (state.candidate is not None or state.current != self._versions.own())
 
     def restart(self) -> NoReturn:
-        """Begin anew in this process, with whatever the file says by now."""
+        """Restart in this process, by the current state file."""
         os.execv(sys.executable, [sys.executable, "-m", "coterie_agent", *self.arguments])  # noqa: S606  # no shell
 
     @property
@@ -95,81 +95,81 @@ class Launcher:
         return Versions(self.home.versions)
 
     def _read(self) -> VersionState | None:
-        """What the file says; an agent that the owner has installed since has the last word."""
-        standing = self._versions.read()
-        if standing is None or self._versions.own() or standing.base.version == VERSION:
-            return standing
+        """The state; where the owner has installed another agent since, that one runs."""
+        state = self._versions.read()
+        if state is None or self._versions.own() or state.base.version == VERSION:
+            return state
         log.info("the owner has installed agent %s: it runs, and no other", VERSION)
-        standing = VersionState(base=own_base(), ended=standing.ended)
-        self._versions.write(standing)
-        return standing
+        state = VersionState(base=own_base(), ended=state.ended)
+        self._versions.write(state)
+        return state
 
-    def _become(self, standing: VersionState) -> None:
-        """Return where this process is the current agent."""
-        if not self._versions.is_installed(standing.current):
-            log.error("agent %s is not on the disk any more; the owner's runs", standing.current)
-            standing = msgspec.structs.replace(standing, current="", former=None)
-            self._versions.write(standing)
-        if standing.current != self._versions.own():
-            python = self._versions.python(standing, standing.current)
+    def _exec_current(self, state: VersionState) -> None:
+        """Replace this process by the current release; return where it is that one."""
+        if not self._versions.is_installed(state.current):
+            log.error("agent %s is not on the disk any more; the owner's runs", state.current)
+            state = msgspec.structs.replace(state, current="", former=None)
+            self._versions.write(state)
+        if state.current != self._versions.own():
+            python = self._versions.python(state, state.current)
             os.execv(python, [python, "-m", "coterie_agent", *self.arguments])  # noqa: S606  # no shell
 
-    def _count_start(self, standing: VersionState) -> VersionState:
-        """One more start of the current agent; too many in its first time, and it is gone back from."""
-        if standing.former is None or time.time() > standing.watched_until:
-            return standing
-        if standing.starts >= MAX_STARTS:
-            reason = Reason("updates.crashed", f"agent {standing.current} has ended by itself {standing.starts} times")
-            went_back = return_to_former(self.home, standing, reason)
-            if went_back is not None:
-                self._versions.write(went_back)
-                return went_back
-        standing = msgspec.structs.replace(standing, starts=standing.starts + 1)
-        self._versions.write(standing)
-        return standing
+    def _count_start(self, state: VersionState) -> VersionState:
+        """Count a start of the current release; after too many soon after its trial, return to the former one."""
+        if state.former is None or time.time() > state.watched_until:
+            return state
+        if state.starts >= MAX_STARTS:
+            reason = Reason("updates.crashed", f"agent {state.current} has ended by itself {state.starts} times")
+            returned = return_to_former(self.home, state, reason)
+            if returned is not None:
+                self._versions.write(returned)
+                return returned
+        state = msgspec.structs.replace(state, starts=state.starts + 1)
+        self._versions.write(state)
+        return state
 
-    def _try(self, standing: VersionState, candidate: Candidate) -> VersionState:
-        """Run the candidate until it has shown that it works, or that it does not."""
+    def _run_trial(self, state: VersionState, candidate: Candidate) -> VersionState:
+        """Run the candidate until its trial has succeeded or failed."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            return self._watch(standing, candidate)
+            return self._supervise(state, candidate)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def _watch(self, standing: VersionState, candidate: Candidate) -> VersionState:
+    def _supervise(self, state: VersionState, candidate: Candidate) -> VersionState:
         versions = self._versions
         until = time.monotonic() + candidate.probation_s
-        command = [versions.python(standing, candidate.version), "-m", "coterie_agent", *self.arguments, ON_TRIAL]
+        command = [versions.python(state, candidate.version), "-m", "coterie_agent", *self.arguments, ON_TRIAL]
         if candidate.starts == 0:
             _copy_store(self.home, versions)
         for starts in range(candidate.starts + 1, MAX_STARTS + 1):
-            standing = msgspec.structs.replace(standing, candidate=msgspec.structs.replace(candidate, starts=starts))
+            state = msgspec.structs.replace(state, candidate=msgspec.structs.replace(candidate, starts=starts))
             versions.confirmation.unlink(missing_ok=True)
-            versions.write(standing)
+            versions.write(state)
             try:
-                child = subprocess.Popen(command, preexec_fn=_hear_signals)  # no threads run yet
+                child = subprocess.Popen(command, preexec_fn=_unblock_signals)  # no threads run yet
             except OSError as error:
                 log.error("agent %s cannot be started: %s", candidate.version, error)
                 continue
             log.info("agent %s is on trial", candidate.version)
             while child.poll() is None and not versions.confirmation.exists():
-                if signal.sigtimedwait(_SIGNALS, _LOOK_EVERY_S) is not None:
+                if signal.sigtimedwait(_SIGNALS, _POLL_S) is not None:
                     sys.exit(_stop(child))
                 if time.monotonic() > until:
                     _stop(child)
                     detail = f"agent {candidate.version} had no answer from the platform in {candidate.probation_s:g} s"
-                    return self._roll_back(standing, candidate, Reason("updates.not_confirmed", detail))
+                    return self._roll_back(state, candidate, Reason("updates.not_confirmed", detail))
             if versions.confirmation.exists():
                 _stop(child)
-                return self._settle(standing, candidate)
+                return self._settle(state, candidate)
         detail = f"agent {candidate.version} ended by itself {MAX_STARTS} times before it had checked in"
-        return self._roll_back(standing, candidate, Reason("updates.crashed", detail))
+        return self._roll_back(state, candidate, Reason("updates.crashed", detail))
 
-    def _settle(self, standing: VersionState, candidate: Candidate) -> VersionState:
+    def _settle(self, state: VersionState, candidate: Candidate) -> VersionState:
         settled = msgspec.structs.replace(
-            standing,
+            state,
             current=candidate.version,
-            former=standing.current,
+            former=state.current,
             update=candidate.update,
             candidate=None,
             watched_until=time.time() + candidate.probation_s,
@@ -181,38 +181,38 @@ class Launcher:
         self._versions.keep_only({settled.current, settled.former or ""})
         return settled
 
-    def _roll_back(self, standing: VersionState, candidate: Candidate, reason: Reason) -> VersionState:
+    def _roll_back(self, state: VersionState, candidate: Candidate, reason: Reason) -> VersionState:
         log.error("%s; the former one goes on", reason.sentence)
         _restore_store(self.home, self._versions)
         ended = Ended(candidate.update, candidate.version, "rolled_back", reason, time.time())
-        back = msgspec.structs.replace(standing, candidate=None).with_ended(ended)
+        back = msgspec.structs.replace(state, candidate=None).with_ended(ended)
         self._versions.write(back)
         self._versions.keep_only({back.current, back.former or ""})
         return back
 
 
-def return_to_former(home: Home, standing: VersionState, reason: Reason) -> VersionState | None:
-    """What the file is to say for the former agent to run; None: it cannot read what the current one has written."""
+def return_to_former(home: Home, state: VersionState, reason: Reason) -> VersionState | None:
+    """The state in which the former release runs; None: it cannot read the store that the current one has written."""
     versions = Versions(home.versions)
-    if standing.former is None or not versions.is_installed(standing.former):
+    if state.former is None or not versions.is_installed(state.former):
         return None
-    if _schema_of(home.database) != standing.schema:
+    if _schema_of(home.database) != state.schema:
         return None
-    ended = Ended(standing.update, standing.current, "rolled_back", reason, time.time())
+    ended = Ended(state.update, state.current, "rolled_back", reason, time.time())
     return msgspec.structs.replace(
-        standing, current=standing.former, former=None, update="", watched_until=0.0, starts=0
+        state, current=state.former, former=None, update="", watched_until=0.0, starts=0
     ).with_ended(ended)
 
 
-def stopped_well(home: Home) -> None:
-    """The current agent was stopped and did not end by itself. Raises OSError."""
+def note_stopped(home: Home) -> None:
+    """Note that the current release was stopped, and has not crashed. Raises OSError."""
     versions = Versions(home.versions)
-    standing = versions.read()
-    if standing is not None and standing.starts:
-        versions.write(msgspec.structs.replace(standing, starts=0))
+    state = versions.read()
+    if state is not None and state.starts:
+        versions.write(msgspec.structs.replace(state, starts=0))
 
 
-def _hear_signals() -> None:
+def _unblock_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
@@ -234,7 +234,7 @@ def _copy_store(home: Home, versions: Versions) -> None:
 
 
 def _restore_store(home: Home, versions: Versions) -> None:
-    """Where a candidate has brought the store to a schema that the former agent does not read."""
+    """Restore the store's copy where a candidate has changed the schema, which the former release cannot read."""
     copy = versions.store_copy
     if copy.exists() and _schema_of(copy) != _schema_of(home.database):
         for suffix in ("-wal", "-shm"):

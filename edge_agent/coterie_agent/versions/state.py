@@ -1,7 +1,8 @@
-"""Which installed agent runs: one small file, replaced in one step, which every release of the agent reads.
+"""Which installed release runs: one small file, replaced atomically, which every release of the agent reads.
 
-The environment that the owner has made is the base. It is never written to, and runs whenever the file says nothing
-that it can use. Others lie in directories beside the file and take from the base what they do not have themselves.
+The environment that the owner has created is the base. It is never changed, and runs whenever the file is missing or
+unusable. Other releases are in directories beside the file, and use the base's packages where they have none of their
+own.
 """
 
 import shutil
@@ -24,7 +25,7 @@ KEPT_OUTCOMES = 20
 
 
 class Base(msgspec.Struct, frozen=True):
-    """The environment that the owner has made."""
+    """The environment that the owner has created."""
 
     version: str
     python: str
@@ -43,18 +44,18 @@ class Ended(msgspec.Struct, frozen=True):
     at: float
     """Unix time."""
     told: bool = False
-    """Whether the platform has heard it."""
+    """Whether it was reported to the platform."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """An agent on trial."""
+    """A release on trial."""
 
     version: str
     """Also the name of its directory."""
     update: str
     probation_s: float
     starts: int = 0
-    """How often it was started on trial."""
+    """Number of its starts on trial."""
 
 
 class VersionState(msgspec.Struct, frozen=True):
@@ -62,27 +63,27 @@ class VersionState(msgspec.Struct, frozen=True):
 
     base: Base
     current: str = ""
-    """Version, and directory, of the agent that runs; blank: the base."""
+    """Version, and name of the directory, of the release that runs; blank: the base."""
     former: str | None = None
-    """The one before; None: there is none that could be gone back to."""
+    """The release before; None: there is none to return to."""
     update: str = ""
     """The update that brought the current one."""
     candidate: Candidate | None = None
     watched_until: float = 0.0
-    """Unix time until which the current one is gone back from when it starts too often."""
+    """Unix time until which too many starts of the current release restore the former one."""
     starts: int = 0
-    """How often it was started since its trial without having been stopped."""
+    """Number of its starts since its trial without a regular stop."""
     schema: int | None = None
-    """Of the store when the former one ran last."""
+    """Schema of the store when the former release last ran."""
     ended: tuple[Ended, ...] = ()
     """Newest last."""
 
     def with_ended(self, ended: Ended) -> "VersionState":
-        """The same after an update has ended."""
+        """The state after an update has ended."""
         return msgspec.structs.replace(self, ended=(*self.ended, ended)[-KEPT_OUTCOMES:])
 
     def has_ended(self, update: str) -> bool:
-        """Whether that is known of the update."""
+        """Whether the update has ended."""
         return any(one.update == update for one in self.ended)
 
 
@@ -93,62 +94,62 @@ class Versions:
     root: Path
 
     def read(self) -> VersionState | None:
-        """None: the base runs, as always so far, or since the file cannot be read."""
+        """The state; None: there is no readable file, so the base runs."""
         try:
             return from_json(self._file.read_bytes(), VersionState)
         except (OSError, *UNREADABLE):
             return None
 
     def read_or_new(self) -> VersionState:
-        """What the file says; else that this environment runs and is the base."""
+        """The stored state; else one in which this environment is the base and runs."""
         return self.read() or VersionState(base=own_base())
 
-    def write(self, standing: VersionState) -> None:
-        """On the disk when this returns. Raises OSError."""
+    def write(self, state: VersionState) -> None:
+        """Write the state; on the disk when this returns. Raises OSError."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(self._file, msgspec.json.encode(standing))
+        write_private(self._file, msgspec.json.encode(state))
 
     def change(self, change: Callable[[VersionState], VersionState]) -> VersionState:
-        """Replace what the file says. Raises OSError."""
+        """Replace the stored state. Raises OSError."""
         changed = change(self.read_or_new())
         self.write(changed)
         return changed
 
     def end(self, update: str, version: str, outcome: UpdateOutcome, reason: Reason | None) -> None:
         """Record how an update ended. Raises OSError."""
-        self.change(lambda standing: standing.with_ended(Ended(update, version, outcome, reason, time.time())))
+        self.change(lambda state: state.with_ended(Ended(update, version, outcome, reason, time.time())))
 
     def own(self) -> str:
-        """Which of the installed agents this process is; blank: the base, or none of them."""
+        """The version of the installed release that this process runs; blank: the base, or none."""
         prefix = Path(sys.prefix)
         return prefix.name if prefix.parent == self.root else ""
 
     def folder(self, version: str) -> Path:
-        """Where an agent is installed; it need not be there."""
+        """The directory of a release, which need not exist."""
         return self.root / version
 
-    def python(self, standing: VersionState, version: str) -> str:
-        """The interpreter of an installed agent; a blank `version` is the base."""
-        return str(self.folder(version) / "bin" / "python") if version else standing.base.python
+    def python(self, state: VersionState, version: str) -> str:
+        """The interpreter of an installed release; a blank `version` is the base."""
+        return str(self.folder(version) / "bin" / "python") if version else state.base.python
 
     def is_installed(self, version: str) -> bool:
-        """Whether it is there; the base always is."""
+        """Whether the release is installed; the base always is."""
         return not version or (self.folder(version) / "bin" / "python").exists()
 
     def keep_only(self, versions: set[str]) -> None:
-        """Remove all other installed agents."""
+        """Remove all other installed releases."""
         for path in self.root.iterdir():
             if path.is_dir() and path.name not in versions and (path / "pyvenv.cfg").exists():
                 shutil.rmtree(path, ignore_errors=True)
 
     @property
     def confirmation(self) -> Path:
-        """Written by an agent on trial once the platform has answered its check-in."""
+        """File written by a release on trial once the platform has answered its check-in."""
         return self.root / "checked-in"
 
     @property
     def store_copy(self) -> Path:
-        """The store as it was before the trial."""
+        """Copy of the store from before the trial."""
         return self.root / "store.before"
 
     @property

@@ -290,7 +290,7 @@ def test_whichever_step_is_the_last_what_the_device_holds_is_taken(
 def test_over_many_lives_what_the_device_holds_is_taken(
     enrol: Enrol, store: Store, home: Home, lives: list[tuple[Fate, bool, int, bool]]
 ) -> None:
-    store.identity.forget()
+    store.identity.delete()
     sides = TwoSides(store, home, enrol(at=timezone.now()))
     for fate, leaked, passes_s, uses in lives:
         sides.live(fate, leaked=leaked, passes=timedelta(seconds=passes_s), uses=uses)
@@ -307,10 +307,10 @@ def test_after_the_platform_was_restored_the_credential_before_is_shown(
     with pytest.raises(CredentialUnknown):
         device_of_credential(store.identity.credential())
     renewing = Renewing(store.identity, sides)
-    assert renewing.go_back()
+    assert renewing.use_former_credential()
     assert device_of_credential(store.identity.credential()) == joined.device
     assert sides.shown == joined.credential
-    assert not renewing.go_back()
+    assert not renewing.use_former_credential()
 
 
 def test_a_drawn_credential_that_was_damaged_is_drawn_anew(store: Store, home: Home) -> None:

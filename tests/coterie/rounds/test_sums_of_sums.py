@@ -152,13 +152,13 @@ class Region:
         relay = next(one for one in self.relays.values() if str(one.device.row.pk) == assignment.route.supernode)
         way = (name, assignment.route.epoch)
         if relay.name not in self.killed and way not in self.held:
-            relay.desk.lead(relay.device.say(now).lead)
+            relay.desk.follow(relay.device.say(now).lead)
             assert device.deliver_by_neighbour(relay.desk, now, seed=self.seeds[name]).held
             self.held.add(way)
 
     def _listen(self, relay: Relay) -> None:
         lead = relay.device.say(later(self.now_s)).lead
-        relay.desk.lead(lead)
+        relay.desk.follow(lead)
         relay.order = None if lead is None else lead.order
 
     def _sum(self, relay: Relay) -> None:

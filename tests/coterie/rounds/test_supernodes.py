@@ -82,7 +82,7 @@ class Site:
         advance_federation(federation_id=self.federation.pk, now=later(0))
         advance_federation(federation_id=self.federation.pk, now=later(0))
         self.round = Round.objects.get(federation=self.federation, number=1)
-        self.desk.lead(self.leader.say(later(1)).lead)
+        self.desk.follow(self.leader.say(later(1)).lead)
 
     def advance(self, seconds: float) -> None:
         settle(now=later(seconds))
@@ -354,7 +354,7 @@ def test_who_is_shed_goes_to_a_neighbour_that_has_room(site: Site, tmp_path: Pat
         exclusions=Exclusions(lambda: (verify_key(),)),
         clock=lambda: later(0).timestamp(),
     )
-    desk.lead(other.say(later(4)).lead)
+    desk.follow(other.say(later(4)).lead)
     for seed, member in enumerate(site.members, start=1):
         assert member.deliver_by_neighbour(desk, later(4), seed=seed).held == 2
     site.leader.deliver_directly(later(4), seed=0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from coterie_agent.device_log.keeping import FILE_BYTES, LogKeeper, forget_log, newest, read_log
+from coterie_agent.device_log.keeping import FILE_BYTES, LogKeeper, delete_log, newest, read_log
 from coterie_wire.device_log import MAX_LINES, MAX_LOG_BYTES, MAX_TEXT, LogLine
 from coterie_wire.messages import MAX_MESSAGE_BYTES
 
@@ -93,6 +93,6 @@ def test_a_full_disk_ends_nothing(path: Path, capsys: pytest.CaptureFixture[str]
 def test_forgetting_it_leaves_nothing(log: logging.Logger, path: Path) -> None:
     log.info("x")
     path.with_name("log.jsonl.1").write_text("older")
-    forget_log(path)
-    forget_log(path)
+    delete_log(path)
+    delete_log(path)
     assert list(path.parent.iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 
 from coterie_agent.config import LogSettings
 from coterie_agent.device_log.keeping import LogKeeper
-from coterie_agent.device_log.owner_view import SayOnLog, hear_on_log, logs_view
+from coterie_agent.device_log.owner_view import LogDecision, logs_view, record_decision
 from coterie_agent.device_log.rule import sends_log
 from coterie_agent.device_log.thread import LogThread
 from coterie_agent.home import Home
@@ -59,9 +59,9 @@ class Asked:
 
     def start(self, rule: Rule, *, asked: LogAsked | None = ASKED) -> "Asked":
         self.settings = LogSettings(send=rule)
-        self.situation.judge(Conditions(), ())
+        self.situation.set_conditions(Conditions(), ())
         self.situation.link("https")
-        self.situation.direct(Directive(check_in_s=10.0, log=asked), at=0.0)
+        self.situation.set_directive(Directive(check_in_s=10.0, log=asked), at=0.0)
         runner = LogThread(
             home=self.home,
             settings=self.settings,
@@ -134,7 +134,7 @@ def test_an_owner_is_asked_and_his_word_holds(device: Asked, say: Literal["allow
     assert device.link.outcomes() == [("asking", "logs.asks_owner")]
     view = logs_view(device.settings, device.store.log_requests)
     assert view.asked is not None and (view.asked.why, view.asked.keep_days) == ("It never trains.", 30)
-    hear_on_log(device.store.log_requests, SayOnLog(view.asked.request, say))
+    record_decision(device.store.log_requests, LogDecision(view.asked.request, say))
     device.until(lambda: device.outcome() == outcome)
     assert bool(device.link.delivered()) == (say == "allow")
     view = logs_view(device.settings, device.store.log_requests)
@@ -143,13 +143,13 @@ def test_an_owner_is_asked_and_his_word_holds(device: Asked, say: Literal["allow
 
 def test_a_word_on_what_nobody_asks_is_not_taken(device: Asked) -> None:
     with pytest.raises(RequestError) as refused:
-        hear_on_log(device.store.log_requests, SayOnLog("l-9", "allow"))
+        record_decision(device.store.log_requests, LogDecision("l-9", "allow"))
     assert refused.value.code == "logs.not_asked"
 
 
 def test_a_word_that_the_disk_has_damaged_allows_nothing(device: Asked) -> None:
-    device.store.log_requests.hear(ASKED, now=1.0)
-    device.store.log_requests.say("l-1", "allowed")
+    device.store.log_requests.receive(ASKED, now=1.0)
+    device.store.log_requests.decide("l-1", "allowed")
     with device.store.log_requests._database.transaction() as cursor:
         cursor.execute("UPDATE log_request SET seal = x'00'")
     device.start("ask").until(device.link.outcomes)
@@ -157,15 +157,15 @@ def test_a_word_that_the_disk_has_damaged_allows_nothing(device: Asked) -> None:
 
 
 def test_the_word_holds_for_that_request_alone(device: Asked) -> None:
-    device.store.log_requests.hear(ASKED, now=1.0)
-    device.store.log_requests.say("l-1", "allowed")
+    device.store.log_requests.receive(ASKED, now=1.0)
+    device.store.log_requests.decide("l-1", "allowed")
     device.start("ask", asked=msgspec.structs.replace(ASKED, request="l-2")).until(device.link.outcomes)
     assert device.link.outcomes() == [("asking", "logs.asks_owner")]
     assert [one.outcome for one in device.store.log_requests.requests()] == ["open", "withdrawn"]
 
 
 def test_what_is_no_longer_asked_for_is_withdrawn(device: Asked) -> None:
-    device.store.log_requests.hear(ASKED, now=1.0)
+    device.store.log_requests.receive(ASKED, now=1.0)
     device.start("always", asked=None).until(lambda: device.outcome() == "withdrawn")
     assert device.link.sent == []
 

@@ -52,7 +52,7 @@ class Post:
             raise Unreachable("no post today")
         self.signals.append(sent)
         passed = Signal(sent.path, self.way(sender), sent.sealed)
-        threading.Thread(target=self.devices[sent.to].hear, args=[[passed, passed]]).start()
+        threading.Thread(target=self.devices[sent.to].receive, args=[[passed, passed]]).start()
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_large_body_comes_back(post: Post) -> None:
     assert caller.ask(way, "/echo", b"me\n" + CONTENT, at_most_bytes=2 << 20) == b"me\n" + CONTENT
     assert caller.ask(way, "/echo", b"me\nagain", at_most_bytes=100) == b"me\nagain"
     way_back = Signal(post.signals[1].path, way, post.signals[1].sealed)
-    caller.hear([way_back])
+    caller.receive([way_back])
     assert caller.ask(way, "/echo", b"me\nonce more", at_most_bytes=100) == b"me\nonce more"
     assert len(post.signals) == 2, "the path is used again, and a signal that comes again opens no other"
 
@@ -128,7 +128,7 @@ def test_a_path_that_the_other_side_ends_is_opened_anew(post: Post) -> None:
 def test_a_signal_of_somebody_else_is_not_answered(post: Post) -> None:
     called = post.devices["called"]
     forged = seal(b"{}\n", secret=b"x" * 32, to=public_key(SECRETS["called"]))
-    called.hear([Signal("0" * 32, post.way("caller"), forged)])
+    called.receive([Signal("0" * 32, post.way("caller"), forged)])
     assert post.signals == []
 
 

@@ -81,7 +81,7 @@ class Device:
         if announces:
             self.book.addresses = lambda: {"meetings": self.moved_to or self.address}
         self.situation = Situation()
-        self.situation.judge(Conditions(), ())
+        self.situation.set_conditions(Conditions(), ())
         self.platform = Platform(name, lambda: self.now)
         self.enquirer = Enquirer(self.book, self.record_sent)
         self.seeking = SeekingThread(

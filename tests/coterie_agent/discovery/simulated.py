@@ -45,7 +45,7 @@ class Network:
             node = Node(Named(name, place_of(name)))
             self.nodes[node.contact.place] = node
             if there:
-                node.table.heard_of(self.rng.choice(there).contact)
+                node.table.add(self.rng.choice(there).contact)
                 self.refresh(node)
             there.append(node)
 
@@ -64,10 +64,10 @@ class Network:
         """Those that answer."""
         return [node for node in self.nodes.values() if node.is_there]
 
-    def look_up(self, node: Node, target: int, *, wanted: Callable[[Named], bool] | None = None) -> Lookup[Named]:
+    def look_up(self, node: Node, target: int, *, is_target: Callable[[Named], bool] | None = None) -> Lookup[Named]:
         """A look-up by `node`, to its end."""
         own = node.contact.place
-        lookup = Lookup(target, node.table.nearest(target), own=own, wanted=wanted)
+        lookup = Lookup(target, node.table.nearest(target), own=own, is_target=is_target)
         while asked := lookup.next():
             for contact in asked:
                 near = self._ask(contact, node, target)
@@ -75,9 +75,9 @@ class Network:
                     node.table.missed(contact.place)
                     lookup.failed(contact)
                 else:
-                    node.table.heard_from(contact)
+                    node.table.mark_alive(contact)
                     for found in near:
-                        node.table.heard_of(found)
+                        node.table.add(found)
                     lookup.answered(contact, near)
         return lookup
 
@@ -85,7 +85,7 @@ class Network:
         asked = self.nodes[contact.place]
         if not asked.is_there:
             return None
-        asked.table.heard_from(by.contact)
+        asked.table.mark_alive(by.contact)
         return asked.table.nearest(target)
 
 
@@ -107,7 +107,7 @@ def look_ups(network: Network, count: int) -> Outcome:
     found, hops, asked = 0, [], 0
     for _ in range(count):
         node, sought = network.rng.sample(there, 2)
-        lookup = network.look_up(node, sought.contact.place, wanted=partial(eq, sought.contact))
+        lookup = network.look_up(node, sought.contact.place, is_target=partial(eq, sought.contact))
         found += lookup.found is not None
         hops.append(lookup.hops)
         asked += lookup.asked

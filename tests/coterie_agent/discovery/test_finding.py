@@ -12,7 +12,7 @@ import pytest
 
 from coterie_agent.discovery import book
 from coterie_agent.discovery.handler import DiscoveryHandler
-from coterie_agent.discovery.seeking import LOOK_S
+from coterie_agent.discovery.seeking import ADDRESS_CHECK_S
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.peer_server import PeerServer
 from coterie_wire.bundle import SignedManifest, new_signing_key, verify_key_of
@@ -101,11 +101,11 @@ def test_a_device_that_gets_another_address_tells_those_that_know_it(make: Make)
         device.seeking.step()
     introduce(a, b)
     looked = []
-    a.seeking.look_around = lambda: looked.append(a.moved_to)
+    a.seeking.rescan = lambda: looked.append(a.moved_to)
     a.moved_to = "10.0.0.9:8718"
-    a.now += LOOK_S + 1
+    a.now += ADDRESS_CHECK_S + 1
     a.seeking.step()
-    assert [one.meetings for one in b.book.known()] == [a.moved_to]
+    assert [one.meetings for one in b.book.records()] == [a.moved_to]
     assert looked == [a.moved_to], "so that the local network hears of it, too"
 
 
@@ -116,11 +116,11 @@ def test_one_of_several_addresses_is_enough_and_another_device_there_is_passed_o
     nobody = a.address.rpartition(":")[0] + ":1"
     a.book.name("local network", b.key, other.address, nobody, b.address)
     a.seeking.step()
-    assert [one.device for one in a.book.known()] == ["b"]
+    assert [one.device for one in a.book.records()] == ["b"]
     b.moved_to = "10.0.0.9:8718"
-    b.now += LOOK_S + 1
+    b.now += ADDRESS_CHECK_S + 1
     b.seeking.step()
-    assert [one.meetings for one in a.book.known()] == [b.moved_to]
+    assert [one.meetings for one in a.book.records()] == [b.moved_to]
     port = b.moved_to.rpartition(":")[2]
     tried = []
     for _ in range(3):
@@ -137,9 +137,9 @@ def test_what_a_device_tells_after_its_clock_was_ahead_is_believed_at_once(make:
         device.seeking.step()
     introduce(a, b)
     a.ahead_s, a.moved_to = 0.0, "10.0.0.9:8718"
-    a.now += LOOK_S + 1
+    a.now += ADDRESS_CHECK_S + 1
     a.seeking.step()
-    assert [one.meetings for one in b.book.known()] == [a.moved_to]
+    assert [one.meetings for one in b.book.records()] == [a.moved_to]
 
 
 def test_a_device_that_forgot_that_its_clock_was_ahead_hears_it_from_others(make: Make, tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_a_device_that_forgot_that_its_clock_was_ahead_hears_it_from_others(make
     a = make("a")
     a.seeking.step()
     introduce(a, b)  # who goes by what it heard before, and tells so
-    a.now += LOOK_S + 1
+    a.now += ADDRESS_CHECK_S + 1
     a.seeking.step()
-    assert [one.meetings for one in b.book.known()] == [a.address]
+    assert [one.meetings for one in b.book.records()] == [a.address]
 
 
 def test_who_only_looks_is_in_nobodys_table(make: Make) -> None:
@@ -165,8 +165,8 @@ def test_who_only_looks_is_in_nobodys_table(make: Make) -> None:
         device.seeking.step()
     introduce(b, c)
     introduce(quiet, c)
-    assert {one.device for one in c.book.known()} == {"b"}
-    assert quiet.seeking.look_up(place_of("b"), wanted=lambda one: one.device == "b").found is not None
+    assert {one.device for one in c.book.records()} == {"b"}
+    assert quiet.seeking.look_up(place_of("b"), is_target=lambda one: one.device == "b").found is not None
     assert "address record" not in quiet.sent
     assert c.sent["address record"] > 0
     assert quiet.sent["question for an address"] > 0
@@ -182,12 +182,12 @@ def test_what_was_learned_outlives_a_restart_and_ends_with_the_day(make: Make, t
     a.close()
     again = Device("a", tmp_path)
     try:
-        assert [one.device for one in again.book.known()] == ["b"]
+        assert [one.device for one in again.book.records()] == ["b"]
         assert again.book.ticket() is not None
         again.now = NOW + LIFE_S + 1
         again.platform.is_away = True
         again.seeking.step()
-        assert (list(again.book.known()), again.book.ticket(), len(again.book.table)) == ([], None, 0)
+        assert (list(again.book.records()), again.book.ticket(), len(again.book.table)) == ([], None, 0)
         assert again.book.store.neighbours(now=NOW) == ()
         with pytest.raises(Unreachable, match="no ticket"):
             again.enquirer.ask(b.key, b.address, 0)
@@ -208,10 +208,10 @@ def test_an_excluded_device_is_out_with_whoever_hears_of_it_from_another(make: M
         device.platform.is_away = True
     introduce(a, c)
     assert a.book.exclusions.devices == {"b"}
-    assert "b" not in {one.device for one in a.book.known()}
+    assert "b" not in {one.device for one in a.book.records()}
     with pytest.raises(Unreachable, match="403"):
         b.enquirer.ask(a.key, a.address, 0)
-    a.book.exclusions.hear(excluded(at=NOW - 5))
+    a.book.exclusions.receive(excluded(at=NOW - 5))
     assert a.book.exclusions.devices == {"b"}, "an older list changes nothing"
 
 
@@ -301,7 +301,7 @@ def test_whatever_a_member_says_or_answers_is_at_most_refused(make: Make) -> Non
             a.enquirer.ask(liar, f"127.0.0.1:{door.server_port}", 5)
     lying.content = b""
     assert a.enquirer.ask(liar, f"127.0.0.1:{door.server_port}", 5) == (None, ()), "records that others did not sign"
-    assert {one.device for one in a.book.known()} <= {"c"}
+    assert {one.device for one in a.book.records()} <= {"c"}
     door.shutdown()
     door.server_close()
 
@@ -311,12 +311,12 @@ def test_the_newer_of_two_records_holds_and_memory_is_bounded(make: Make, monkey
     a = make("a")
     a.book.take(record(written_at=NOW, meetings="127.0.0.1:2"), "table")
     a.book.take(record(written_at=NOW - 5), "table")
-    assert [one.meetings for one in a.book.known()] == ["127.0.0.1:2"]
+    assert [one.meetings for one in a.book.records()] == ["127.0.0.1:2"]
     names = [f"device {number}" for number in range(9)]
     for name in names:
         a.book.take(record(name, by=name), "table")
     nearest = sorted((*names, "b"), key=lambda name: place_of(name) ^ place_of("a"))[:3]
-    assert {one.device for one in a.book.known()} == set(nearest)
+    assert {one.device for one in a.book.records()} == set(nearest)
 
 
 def test_a_device_that_knows_of_many_still_knows_some_that_are_far(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_a_device_that_knows_of_many_still_knows_some_that_are_far(make: Make, m
     a = make("a")
     for number in range(200):
         a.book.take(record(f"device {number}", by=f"device {number}"), "table")
-    assert len(a.book.known()) == 60
+    assert len(a.book.records()) == 60
     far = [one for one in a.book.table if (one.place ^ place_of("a")).bit_length() == 160]
     assert len(far) == NEAR, "half of all places are there, and look-ups begin with these"
 

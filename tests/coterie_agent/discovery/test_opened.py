@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coterie_agent.config import DiscoverySettings, load_config
-from coterie_agent.discovery.book import Door
+from coterie_agent.discovery.book import PeerService
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.exclusions import Exclusions
@@ -16,10 +16,10 @@ from coterie_agent.store.opened import Store
 from tests.coterie_agent.discovery.devices import Platform
 from tests.coterie_agent.discovery.test_finding import record
 
-HERE: dict[Door, str] = {"meetings": "127.0.0.1:8718"}
+HERE: dict[PeerService, str] = {"meetings": "127.0.0.1:8718"}
 
 
-def opened(store: Store, settings: DiscoverySettings, addresses: dict[Door, str]) -> Discovery | None:
+def opened(store: Store, settings: DiscoverySettings, addresses: dict[PeerService, str]) -> Discovery | None:
     return open_discovery(
         settings,
         own="d1",
@@ -51,9 +51,9 @@ def test_nothing_is_on_unless_the_owner_says_so(joined: Store) -> None:
 
 def test_without_a_network_a_device_is_where_it_was_last() -> None:
     """And where it never had one, the owner is told."""
-    answers: list[dict[Door, str]] = [{"meetings": "10.0.0.1:1"}, {"meetings": "10.0.0.2:1"}]
+    answers: list[dict[PeerService, str]] = [{"meetings": "10.0.0.1:1"}, {"meetings": "10.0.0.2:1"}]
 
-    def look() -> dict[Door, str]:
+    def look() -> dict[PeerService, str]:
         if not answers:
             raise AgentError("relay.no_address", "no network")
         return answers.pop(0)
@@ -84,5 +84,5 @@ def test_status_says_where_each_neighbour_was_found(joined: Store) -> None:
     assert told == [
         "neighbour b: meetings at 10.0.0.7:8718 and updates at 10.0.0.7:8717; found by the local network"
     ], "the other record has expired"
-    joined.identity.forget()
+    joined.identity.delete()
     assert joined.neighbours.neighbours(now=0) == ()

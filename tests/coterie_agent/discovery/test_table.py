@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie_agent.discovery.lookup import AT_ONCE, Lookup
+from coterie_agent.discovery.lookup import PARALLEL, Lookup
 from coterie_agent.discovery.table import MISSES, RoutingTable
 from coterie_wire.discovery import NEAR, place_of
 from tests.coterie_agent.discovery.simulated import Named, Network, look_ups
@@ -23,7 +23,7 @@ def named(place: int) -> Named:
 def test_the_nearest_of_all_that_fit_are_given_the_nearest_first(places: list[int], target: int) -> None:
     table: RoutingTable[Named] = RoutingTable(OWN)
     for place in places:
-        table.heard_of(named(place))
+        table.add(named(place))
     kept = sorted((contact.place for contact in table), key=lambda place: place ^ target)
     assert [contact.place for contact in table.nearest(target)] == kept[:NEAR]
     assert OWN not in kept
@@ -41,7 +41,7 @@ def test_who_was_there_first_stays_until_it_misses_calls(data: st.DataObject) ->
     first = data.draw(st.lists(one_bucket, min_size=NEAR, max_size=NEAR, unique=True))
     later = data.draw(st.lists(one_bucket.filter(lambda place: place not in first), min_size=1, unique=True))
     for place in (*first, *later):
-        table.heard_from(named(place))
+        table.mark_alive(named(place))
     assert {contact.place for contact in table} == set(first)
     gone = data.draw(st.sampled_from(first))
     for _ in range(MISSES - 1):
@@ -54,7 +54,7 @@ def test_who_was_there_first_stays_until_it_misses_calls(data: st.DataObject) ->
 def test_a_call_that_is_answered_clears_those_that_were_missed() -> None:
     table: RoutingTable[Named] = RoutingTable(OWN)
     for _ in range(3 * MISSES):
-        table.heard_from(named(5))
+        table.mark_alive(named(5))
         table.missed(5)
     assert len(table) == 1
 
@@ -72,7 +72,7 @@ def test_a_look_up_asks_nobody_twice_few_at_once_and_ends_with_the_nearest_that_
         new = lookup.next()
         asked += [contact.place for contact in new]
         open_ += new
-        assert len(open_) <= AT_ONCE
+        assert len(open_) <= PARALLEL
         if not open_:
             break
         contact = open_.pop(rng.randrange(len(open_)))

@@ -145,7 +145,7 @@ def excluding(*names: str, by: bytes = SIGNING_KEY, at: float = NOW) -> SignedMa
 
 def test_who_is_excluded_meets_nobody_who_has_heard_of_it(devices: dict[str, Device]) -> None:
     for name in ("a", "b"):
-        devices[name].exclusions.hear(excluding("c"))
+        devices[name].exclusions.receive(excluding("c"))
     found = meet(devices, NAMES, wait_s=1.0)
     assert [met for met, _ in found.values()] == [2, 2, 1]
     assert found["a"] == found["b"]
@@ -153,7 +153,7 @@ def test_who_is_excluded_meets_nobody_who_has_heard_of_it(devices: dict[str, Dev
 
 def test_devices_that_meet_hear_from_one_another_who_is_excluded(devices: dict[str, Device]) -> None:
     """Only a has heard of it, before the platform went away; c is out from the next meeting on."""
-    devices["a"].exclusions.hear(excluding("c"))
+    devices["a"].exclusions.receive(excluding("c"))
     meet(devices, ("a", "b"), wait_s=1.0)
     assert devices["b"].exclusions.devices == {"c"}
     found = meet(devices, ("b", "c"), wait_s=1.0)
@@ -162,7 +162,7 @@ def test_devices_that_meet_hear_from_one_another_who_is_excluded(devices: dict[s
 
 def test_a_device_that_nobody_can_call_tells_those_that_it_calls_who_is_excluded(devices: dict[str, Device]) -> None:
     a, b = devices["a"], devices["b"]
-    a.exclusions.hear(excluding("c"))
+    a.exclusions.receive(excluding("c"))
     for _ in range(2):  # the first answer says that b has not heard of it
         a.calls.call(b.peer, "who is there", roster=a.handler.digest, meeting=0)
     assert b.exclusions.devices == {"c"}
@@ -208,7 +208,7 @@ def test_a_device_whose_peers_are_gone_goes_on_alone(devices: dict[str, Device])
 
 def test_a_latecomer_is_told_how_far_the_others_are(devices: dict[str, Device]) -> None:
     """The others have gone on; their models are there for it."""
-    devices["a"].handler.stand_at(5, b"model after five meetings")
+    devices["a"].handler.set_position(5, b"model after five meetings")
     attended, _ = devices["b"].attend(0, {name: devices[name].peer for name in ("a", "b")}, wait_s=5)
     assert attended is not None
     assert attended.ahead == 5
@@ -261,7 +261,7 @@ def test_a_roster_that_the_platform_did_not_sign_is_refused(devices: dict[str, D
 
 
 def test_another_round_begins_anew(devices: dict[str, Device]) -> None:
-    devices["a"].handler.stand_at(9, b"model")
+    devices["a"].handler.set_position(9, b"model")
     devices["a"].handler.attend(roster(devices, round_="8"))
     with pytest.raises(WireError, match="roster"):
         answered(devices["a"], "b")
@@ -341,9 +341,9 @@ def drawn_after(devices: dict[str, Device], name: str) -> tuple[int, str]:
 
 def test_whoever_waits_goes_on_with_the_model_of_one_that_has_met_before(devices: dict[str, Device]) -> None:
     number, before = drawn_after(devices, "a")
-    devices[before].handler.stand_at(number - 1, b"on its way")
+    devices[before].handler.set_position(number - 1, b"on its way")
     one = waiting(devices["a"], devices)
-    threading.Timer(0.8, devices[before].handler.stand_at, [number, b"has met"]).start()
+    threading.Timer(0.8, devices[before].handler.set_position, [number, b"has met"]).start()
     assert one.next_meeting(number) == number
     began = time.monotonic()
     assert one.turn(number, number - 1) == number
@@ -364,7 +364,7 @@ def test_whoever_is_late_is_told_where_the_others_are(devices: dict[str, Device]
     drawn = [walkers_of(NAMES, number, walkers=1, seed=3)[0] for number in range(30)]
     number = next(at for at in range(2, 30) if drawn[at] == "a" and {*drawn[at - 2 : at]} == {"b", "c"})
     for other in ("b", "c"):
-        devices[other].handler.stand_at(number + 4, b"beyond")
+        devices[other].handler.set_position(number + 4, b"beyond")
     assert waiting(devices["a"], devices).turn(number, number - 2) == number + 4
 
 

@@ -59,7 +59,7 @@ class Member:
         signed = sign_content(msgspec.json.encode(roster), SIGNING_KEY)
         told = Gathering(signed, meetings=9, settling=0, group=3, wait_s=9, paths=tuple(paths), relays=("relay",))
         self.gossip.handler.attend(signed)
-        self.gossip.handler.stand_at(5, b"model of %s" % self.name.encode())
+        self.gossip.handler.set_position(5, b"model of %s" % self.name.encode())
         self.gossip.reaching.follow(roster, told)
 
     def open_paths(self, send: Callable[[SendSignal], None]) -> DirectPaths:
@@ -131,7 +131,7 @@ def test_a_peer_whose_door_is_shut_is_called_by_a_direct_path(
         to = members[sent.to].paths
         assert to is not None
         signal = Signal(sent.path, DirectPeer(sender, public_key(SECRETS[sender])), sent.sealed)
-        threading.Thread(target=to.hear, args=[[signal]]).start()
+        threading.Thread(target=to.receive, args=[[signal]]).start()
 
     members["a"].open_paths(lambda sent: pass_on("a", sent))
     members["b"].open_paths(lambda sent: pass_on("b", sent))
@@ -167,7 +167,7 @@ def test_signals_go_by_a_relay_while_the_platform_is_away(
     members: dict[str, Member], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    monkeypatch.setattr(signalling, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(signalling, "POLL_S", 0.05)
     apart(members, paths=("a", "b"))
     situation = Situation()
     situation.link("offline", Reason("link.unreachable", "the platform does not answer"))
@@ -181,7 +181,7 @@ def test_signals_go_by_a_relay_while_the_platform_is_away(
             to_platform=to_platform.append,
         )
         paths = members[name].open_paths(passed_on.send)
-        looking.append(threading.Thread(target=passed_on.attend, args=[paths.hear]))
+        looking.append(threading.Thread(target=passed_on.attend, args=[paths.receive]))
         looking[-1].start()
     try:
         assert members["a"].call("b").content == b"model of b"

@@ -45,7 +45,7 @@ class Cluster:
         self.up.pop(name, None)
         self._seen.pop(name, None)
 
-    def pass_time(self, seconds: float) -> None:
+    def tick(self, seconds: float) -> None:
         self.now += seconds
         for name, raft in self.up.items():
             raft.tick(self.now)
@@ -105,7 +105,7 @@ class Cluster:
             if name not in self.up:
                 self.start(name)
         for _ in range(120):
-            self.pass_time(LONGEST_S / 6)
+            self.tick(LONGEST_S / 6)
             self.deliver_all()
         found = self.leader()
         assert found is not None, "a majority has found no leader"

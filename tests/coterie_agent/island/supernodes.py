@@ -69,8 +69,8 @@ class Supernode:
         self._door = PeerServer(port, self.handler, path=PATH, beside={ISLAND_PATH: self.membership})
         threading.Thread(target=self._door.run, daemon=True).start()
         if told:
-            self.membership.kept_lead = lead_with(self._island)
-        self.handler.lead(self.membership.kept_lead)
+            self.membership.stored_lead = lead_with(self._island)
+        self.handler.follow(self.membership.stored_lead)
         thread = IslandThread(
             membership=self.membership,
             situation=self.situation,

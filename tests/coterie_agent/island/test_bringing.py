@@ -41,7 +41,7 @@ def route_to(island: Mapping[str, Supernode], name: str, *, epoch: int = 1, by: 
     ticket = Ticket(1, ASSIGNMENT, "member", public_key(MEMBER), name, epoch, time.time() + 60)
     signed = sign_content(msgspec.json.encode(ticket), SIGNING_KEY)
     called = voter_of(island, by or name)
-    kept = island[name].membership.kept_lead
+    kept = island[name].membership.stored_lead
     assert kept is not None
     return Route(called.device, called.address, called.key, epoch, signed, bytes(32), island=kept.island)
 
@@ -126,7 +126,7 @@ def test_a_device_goes_on_until_it_finds_the_leader_and_rests_until_the_platform
     with pytest.raises(Unreachable):
         delivering.run(assignment, offer)  # it does not know yet that the platform is away
     situation.link("offline", AWAY)
-    situation.judge(situation.now.conditions, ())
+    situation.set_conditions(situation.now.conditions, ())
     assert delivering.run(assignment, offer) == "held"
     assert delivering.is_held(assignment, situation.now)
     assert leader.membership.holders() == {ASSIGNMENT: leader.name}

@@ -9,7 +9,7 @@ from coterie_agent.home import Home
 from coterie_agent.island.thread import current_lead
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
-from coterie_agent.situation import Situation, comes_back
+from coterie_agent.situation import Situation, waits_for_window
 from coterie_agent.store.database import Database
 from coterie_agent.store.opened import open_store
 from coterie_wire.bundle import sign_content
@@ -84,10 +84,10 @@ def test_who_is_no_voter_is_refused_and_a_parcel_that_comes_again_is_passed_over
     one.lose_the_platform()
     eventually(lambda: one.membership.status() is not None)
     assert send(session, 2).told == b"s" * 16
-    assert one.membership._heard["two"] == (b"s" * 16, 2)
+    assert one.membership._last_parcels["two"] == (b"s" * 16, 2)
     send(session, 2)
     send(bytes(16), 3)
-    assert one.membership._heard["two"] == (b"s" * 16, 2)
+    assert one.membership._last_parcels["two"] == (b"s" * 16, 2)
 
 
 def test_a_voter_that_the_platform_has_excluded_is_not_answered(island: dict[str, Supernode]) -> None:
@@ -96,13 +96,13 @@ def test_a_voter_that_the_platform_has_excluded_is_not_answered(island: dict[str
     assert known is not None
     calling = with_body(Calling(known.name, "two"))
     assert one.admit(calling).device == "two"
-    one.exclusions.hear(sign_content(msgspec.json.encode(Excluded(1, ("two",), 1e9)), SIGNING_KEY))
+    one.exclusions.receive(sign_content(msgspec.json.encode(Excluded(1, ("two",), 1e9)), SIGNING_KEY))
     with pytest.raises(WireError, match="has excluded device two"):
         one.admit(calling)
 
 
 def test_voters_tell_each_other_who_is_excluded(island: dict[str, Supernode]) -> None:
-    island["one"].membership.exclusions.hear(
+    island["one"].membership.exclusions.receive(
         sign_content(msgspec.json.encode(Excluded(1, ("another",), 1e9)), SIGNING_KEY)
     )
     for voter in island.values():
@@ -113,7 +113,7 @@ def test_voters_tell_each_other_who_is_excluded(island: dict[str, Supernode]) ->
 def test_a_device_that_has_not_tried_to_reach_the_platform_is_not_cut_off() -> None:
     situation = Situation()
     assert not situation.now.is_cut_off
-    situation.link("offline", comes_back(3600.0))
+    situation.link("offline", waits_for_window(3600.0))
     assert not situation.now.is_cut_off
     situation.link("offline", AWAY)
     assert situation.now.is_cut_off

@@ -57,8 +57,8 @@ class Island(Contest):
     sizes = (3, 5)
 
     @rule(seconds=st.floats(0.01, 2 * LONGEST_S))
-    def pass_time(self, seconds: float) -> None:
-        self.cluster.pass_time(seconds)
+    def tick(self, seconds: float) -> None:
+        self.cluster.tick(seconds)
 
     @rule()
     def deliver_all(self) -> None:
@@ -128,8 +128,8 @@ class CommitsOldTerms(Raft):
 class VotesForShorterLogs(Raft):
     """A fault: whoever asks first is voted for."""
 
-    def _hear_ask(self, sender: str, ask: AskVote, now: float) -> None:
-        super()._hear_ask(sender, msgspec.structs.replace(ask, last_term=2**40), now)
+    def _on_ask_vote(self, sender: str, ask: AskVote, now: float) -> None:
+        super()._on_ask_vote(sender, msgspec.structs.replace(ask, last_term=2**40), now)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_leader_without_a_majority_steps_down_and_takes_nothing() -> None:
     leader = cluster.heal()
     cluster.cut = frozenset({leader.own})
     for _ in range(12):
-        cluster.pass_time(HEARTBEAT_S)
+        cluster.tick(HEARTBEAT_S)
         cluster.deliver_all()
     assert leader.role != "leader"
     assert leader.propose(Holding("a", "0" * 64, leader.own), cluster.now) is None

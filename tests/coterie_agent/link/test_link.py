@@ -114,7 +114,7 @@ def test_one_that_the_platform_does_not_know_is_the_end_where_no_other_is_left(p
 
     platform.fault, asked = unknown, []
     stranger = link(platform.url)
-    stranger.go_back = lambda: not asked.append(1) and len(asked) == 1
+    stranger.use_former_credential = lambda: not asked.append(1) and len(asked) == 1
     with pytest.raises(Unreachable, match="replaced"):
         stranger.call(CHECK_IN, Directive)
     with pytest.raises(Refused) as caught:

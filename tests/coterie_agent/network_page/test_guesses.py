@@ -18,7 +18,7 @@ def test_who_was_right_begins_anew() -> None:
     guesses = Guesses(lambda: 0.0)
     for _ in range(3 * WRONG_ALLOWED):
         assert guesses.may_try("a")
-        guesses.was_right("a")
+        guesses.forgive("a")
 
 
 def test_memory_is_bounded() -> None:

@@ -48,7 +48,7 @@ def page(tmp_path: Path, own: list[str], port: int) -> Iterator[NetworkPage]:
             phones=store.phones,
             site=Site(routes={}, pages=pages(OWNER_PAGE)),
             situation=situation,
-            look_every_s=0.05,
+            period_s=0.05,
         )
         thread = threading.Thread(target=page.run)
         thread.start()

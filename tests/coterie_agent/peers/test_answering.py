@@ -48,7 +48,7 @@ def receive(device: Device, number: int, parameters: Tensors) -> None:
     Device(device.home, device.store, device.bundle, {})
     device.start()
     if directive is not None:
-        device.situation.direct(directive, at=0.0)
+        device.situation.set_directive(directive, at=0.0)
 
 
 def live_on(device: Device) -> None:
@@ -99,7 +99,7 @@ def test_a_pause_changes_nothing(new_device: Callable[[Tensors], Device], of: De
     before = device.store.peers.personal()
     receive(device, 2, BAD)
     device.live()
-    assert device.store.peers.standing() is not None
+    assert device.store.peers.effective_plan() is not None
     assert accuracy(device) == 1
     assert before is not None
 
@@ -156,7 +156,7 @@ def test_a_roll_back_gives_what_was_before(new_device: Callable[[Tensors], Devic
     device.live()
     device.store.peers.adopt(PersonalTensors("v2", encode_tensors(BAD)))  # learned with the version
     assert accuracy(device) == 0
-    assert device.store.peers.give_up({"v2"})
+    assert device.store.peers.undo_personal_of({"v2"})
     device.direct(of, withdrawn=("v2",))
     device.live()
     assert accuracy(device) == 1
@@ -174,14 +174,14 @@ def test_another_federation(new_device: Callable[[Tensors], Device], of: DeviceP
     told = standing(of)
     there = StandingPlan(told.digest.replace(told.digest[0], "0"), "elsewhere", told.plan)
     receive(device, 7, HALF)
-    device.situation.direct(Directive(check_in_s=15, stands=True, standing=there), at=0.0)
+    device.situation.set_directive(Directive(check_in_s=15, stands=True, standing=there), at=0.0)
     assert accuracy(device) == 1
     device.live()
     assert accuracy(device) == 1
     again = StandingPlan(told.digest.replace(told.digest[0], "1"), "third", told.plan)
     device.store.peers.adopt(PersonalTensors("v7", encode_tensors(BAD)))
     receive(device, 8, HALF)
-    device.situation.direct(Directive(check_in_s=15, stands=True, standing=again), at=0.0)
+    device.situation.set_directive(Directive(check_in_s=15, stands=True, standing=again), at=0.0)
     device.live()
     assert accuracy(device) == pytest.approx(2 / 3), "the version does better"
 
@@ -198,7 +198,7 @@ def test_a_model_of_another_shape_does_not_answer_for_this_one(new_device: Calla
 
 def test_after_leaving_no_model_answers(new_device: Callable[[Tensors], Device]) -> None:
     device = new_device(GOOD)
-    device.store.identity.forget()
+    device.store.identity.delete()
     with pytest.raises(AgentError) as caught:
         accuracy(device)
     assert caught.value.code == "agent.no_model"

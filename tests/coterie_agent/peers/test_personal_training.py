@@ -70,7 +70,7 @@ def receive(device: Device, number: int, parameters: Tensors) -> None:
     device.companion, device.situation = companion, situation
     situation.hold(device.bundle.manifest.version, device.bundle.manifest.model)
     if directive is not None:
-        situation.direct(directive, at=0.0)
+        situation.set_directive(directive, at=0.0)
 
 
 def restart(device: Device, of: DevicePlan) -> None:
@@ -82,7 +82,7 @@ def begun(device: Device) -> PersonalTraining:
     """What the agent does between rounds, before its first moment of training."""
     companion, now = device.companion, device.situation.now
     assert now.directive is not None
-    companion._stand(now.directive)
+    companion._store_plan(now.directive)
     companion._member = companion._join(now)
     assert isinstance(companion._member, PersonalTraining)
     return companion._member
@@ -114,7 +114,7 @@ def test_the_owner_is_answered_by_a_model_of_their_own(new_device: Callable[...,
 
 
 def report(device: Device) -> Report:
-    device.companion._tell()
+    device.companion._publish()
     now = device.situation.now
     device.store.journal.write_status(
         Status(0.0, "socket", None, now.conditions, (), None, None, now.version, now.peers)
@@ -176,7 +176,7 @@ def test_interrupted_and_restarted_it_gives_the_same_bytes(new_device: Callable[
     device.direct(of)
     device.live()
     undisturbed = device.store.peers.personal_tensors()
-    device.store.peers.forget()
+    device.store.peers.remove_plan()
     device.store.peers.adopt(PersonalTensors("v1", b""))
     stops = 0
     while device.store.peers.tuned() is None:
@@ -204,7 +204,7 @@ def test_a_better_version_answers_before_anything_is_trained_beside_it(
     tuned = device.store.peers.tuned()
     assert tuned is not None and (tuned.version, tuned.compared_with, tuned.answers) == ("v1", "v2", False)
     assert not tuned.reported, "the platform is to know"
-    device.store.peers.give_up({"v2"})
+    device.store.peers.undo_personal_of({"v2"})
     assert device.store.peers.personal_tensors() == encode_tensors(HALF), "a version that is rolled back takes it back"
 
 
@@ -226,10 +226,10 @@ def test_a_version_that_does_no_better_is_compared_once(new_device: Callable[...
 def test_conditions_and_assignments_come_first(new_device: Callable[..., Device]) -> None:
     device = new_device(SHIFTED)
     device.direct(TUNED)
-    device.situation.judge(Conditions(charging="no", network="wifi"), (Reason("charging.off", "on battery"),))
+    device.situation.set_conditions(Conditions(charging="no", network="wifi"), (Reason("charging.off", "on battery"),))
     device.live()
     assert device.store.peers.tuned() is None
-    device.situation.judge(Conditions(charging="yes", network="wifi"), ())
+    device.situation.set_conditions(Conditions(charging="yes", network="wifi"), ())
     device.live()
     assert accuracy(device) == 1
 
@@ -285,7 +285,7 @@ def test_a_roll_back_gives_what_was_before(new_device: Callable[..., Device], of
     device.live()
     device.store.peers.adopt(PersonalTensors("v2", encode_tensors({n: -t for n, t in GOOD.items()})))
     assert accuracy(device) == 0
-    assert device.store.peers.give_up({"v2"})
+    assert device.store.peers.undo_personal_of({"v2"})
     assert accuracy(device) == 1
     receive(device, 1, SHIFTED)
     device.direct(of, withdrawn=("v2",))
@@ -303,7 +303,7 @@ def test_in_another_federation_the_model_from_elsewhere_goes_on_until_it_is_wors
     told = standing(of)
     there = StandingPlan(told.digest.replace(told.digest[0], "0"), "elsewhere", told.plan)
     receive(device, 7, HALF)
-    device.situation.direct(Directive(check_in_s=15, stands=True, standing=there), at=0.0)
+    device.situation.set_directive(Directive(check_in_s=15, stands=True, standing=there), at=0.0)
     assert accuracy(device) == 1
     device.live()
     assert accuracy(device) == 1

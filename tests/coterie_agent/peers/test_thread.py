@@ -207,7 +207,7 @@ def test_a_hostile_portion_is_declined_and_changes_nothing(new_device: Callable[
     (declined,) = device.link.named(DeclineTransfer)
     assert (declined.transfer, declined.reason.code) == ("t-1", "update.malformed")
     assert device.link.named(GiveVerdict) == []
-    assert device.store.peers.asked() is not None, "another helper may come"
+    assert device.store.peers.open_request() is not None, "another helper may come"
     assert device.store.peers.personal().edition == 1
 
 
@@ -242,11 +242,11 @@ def test_after_a_request_it_rests_for_the_cool_down(new_device: Callable[..., De
 def test_it_asks_on_battery_but_not_without_a_network(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(NO_TRAINING)
-    device.situation.judge(Conditions(), (ON_BATTERY, OFFLINE))
+    device.situation.set_conditions(Conditions(), (ON_BATTERY, OFFLINE))
     device.take(NEW, NEW)
     assert device.link.sent == []
     assert device.situation.now.peers.needs == (2,)
-    device.situation.judge(Conditions(), (ON_BATTERY,))
+    device.situation.set_conditions(Conditions(), (ON_BATTERY,))
     device.live()
     assert len(device.link.named(AskHelp)) == 1
 
@@ -280,9 +280,9 @@ def test_the_owner_decides_what_is_told(
 ) -> None:
     device = new_device(**settings)
     device.direct(NO_TRAINING)
-    device.situation.judge(Conditions(), (OFFLINE,))
+    device.situation.set_conditions(Conditions(), (OFFLINE,))
     device.take(KNOWN, KNOWN, KNOWN)
-    device.situation.judge(Conditions(), ())
+    device.situation.set_conditions(Conditions(), ())
     device.live()
     (report,) = device.link.named(ReportProfile)
     assert (report.profile.counts, report.profile.hits, report.profile.willing) == (counts, hits, willing)
@@ -362,10 +362,10 @@ def test_alone_it_learns_each_batch_after_judging_it_and_only_when_it_may(new_de
     device = new_device()
     alone = plan(NoHelp())
     device.direct(alone)
-    device.situation.judge(Conditions(), (ON_BATTERY,))
+    device.situation.set_conditions(Conditions(), (ON_BATTERY,))
     device.take(NEW, NEW)
     assert device.store.peers.personal().edition == 1
-    device.situation.judge(Conditions(), ())
+    device.situation.set_conditions(Conditions(), ())
     device.live()
     assert device.store.peers.personal().edition > 1
     for _ in range(60):
@@ -456,7 +456,7 @@ def test_a_version_that_was_rolled_back_takes_with_it_what_was_learned_on_it(new
     receive(device, 2, {name: -tensor for name, tensor in GOOD.items()})
     device.take(KNOWN, KNOWN)
     assert np.abs(personal_parameters(device)["weight"] - before["weight"]).max() > 0
-    device.store.peers.give_up({"v2"})
+    device.store.peers.undo_personal_of({"v2"})
     device.direct(BETWEEN_ROUNDS, withdrawn=("v2",))
     device.live()
     assert device.store.peers.personal().base == "v1", "with the version that is to go it makes no new one"
@@ -482,18 +482,18 @@ def test_where_nothing_stands_it_rests_and_keeps_its_model(new_device: Callable[
     device.take(NEW, NEW)
     assert device.situation.now.peers is None
     assert device.store.peers.personal() is not None
-    assert device.store.peers.standing() is None
+    assert device.store.peers.effective_plan() is None
 
 
 def test_a_refusal_that_lasts_ends_a_request(new_device: Callable[..., Device]) -> None:
     device = new_device()
     device.direct(NO_TRAINING)
-    device.situation.judge(Conditions(), (OFFLINE,))
+    device.situation.set_conditions(Conditions(), (OFFLINE,))
     device.take(NEW, NEW)
-    device.situation.judge(Conditions(), ())
+    device.situation.set_conditions(Conditions(), ())
     device.link.fault = refused("transfer.no_help", 409)
     device.companion.step()
-    assert device.store.peers.asked() is None
+    assert device.store.peers.open_request() is None
     assert [helped.outcome for helped in device.store.peers.outcomes()] == ["unanswered"]
 
 
@@ -514,7 +514,7 @@ def test_a_request_delays_no_training_and_its_portion_is_compared_with_the_model
     device.direct(plan())
     device.take(NEW, NEW)
     reading = device.store.peers.reading()
-    assert device.store.peers.asked() is not None
+    assert device.store.peers.open_request() is not None
     assert (reading.judged, reading.trained) == (8, 8), "it has trained on all, as a device that asks for nothing"
     device.direct(plan(), help=device.ask_news("delivered", rows(GOOD)))
     device.live()
@@ -582,7 +582,7 @@ def test_it_does_nothing_under_a_plan_that_asks_more_before_its_owner_agrees(
     device.direct(plan(CARTEL))
     device.take(NEW, NEW)
     assert device.link.sent == [] and joined.peers.reading() is None
-    (asked,) = joined.agreements.asked()
+    (asked,) = joined.agreements.pending()
     assert asked == AskedOfOwner("digits", ("help",))
     thread = threading.Thread(target=device.companion.run)
     thread.start()

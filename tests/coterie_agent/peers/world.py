@@ -134,7 +134,7 @@ class Device:
     def start(self) -> None:
         """As after a kill: nothing is known but what the store knows."""
         self.situation = Situation()
-        self.situation.judge(Conditions(charging="yes", network="wifi"), ())
+        self.situation.set_conditions(Conditions(charging="yes", network="wifi"), ())
         self.situation.hold(self.bundle.manifest.version, self.bundle.manifest.model)
         self.companion = PeersThread(
             identity=self.store.identity.get(),
@@ -152,7 +152,7 @@ class Device:
         """The platform answers a check-in."""
         stands = None if of is None else standing(of)
         told = {"stands": stands is not None, "standing": stands, **more}
-        self.situation.direct(Directive(check_in_s=15, **told), at=0.0)
+        self.situation.set_directive(Directive(check_in_s=15, **told), at=0.0)
 
     def live(self, *, steps: int = 60) -> None:
         """Until nothing is due."""
@@ -169,7 +169,7 @@ class Device:
 
     def ask_news(self, state: str, portion: bytes | None = None, **more: object) -> HelpNews:
         """How the platform says that the request in hand stands."""
-        asked = self.store.peers.asked()
+        asked = self.store.peers.open_request()
         assert asked is not None
         if portion is None:
             return HelpNews(asked.request, state, **more)

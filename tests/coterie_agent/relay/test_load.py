@@ -20,13 +20,13 @@ class Watched:
         self.load = IDLE
         self.watch = LoadWatch(measure=lambda: self.load, held=lambda: HELD, max_load=2.0, spare_bytes=1 << 20)
 
-    def look(self, load: Load = IDLE, conditions: Conditions = POWERED) -> Shedding | None:
+    def check(self, load: Load = IDLE, conditions: Conditions = POWERED) -> Shedding | None:
         self.load = load
-        return self.watch.look(conditions)
+        return self.watch.check(conditions)
 
 
 def test_an_idle_one_keeps_all() -> None:
-    assert Watched().look() is None
+    assert Watched().check() is None
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_an_idle_one_keeps_all() -> None:
     ],
 )
 def test_a_loaded_one_keeps_those_whose_updates_it_has(load: Load, code: str) -> None:
-    found = Watched().look(load)
+    found = Watched().check(load)
     assert found is not None
     assert (found.keep, found.reason.code) == (HELD, code)
 
@@ -52,19 +52,19 @@ def test_a_loaded_one_keeps_those_whose_updates_it_has(load: Load, code: str) ->
     ],
 )
 def test_one_that_may_not_sum_any_more_keeps_nobody(conditions: Conditions, code: str) -> None:
-    found = Watched().look(conditions=conditions)
+    found = Watched().check(conditions=conditions)
     assert found is not None
     assert (found.keep, found.reason.code) == (0, code)
 
 
 def test_it_does_not_waver_at_the_limit() -> None:
     watched = Watched()
-    assert watched.look(IDLE._replace(processes=1.9)) is None
-    first = watched.look(IDLE._replace(processes=2.1))
+    assert watched.check(IDLE._replace(processes=1.9)) is None
+    first = watched.check(IDLE._replace(processes=2.1))
     assert first is not None
-    assert watched.look(IDLE._replace(processes=1.9)) == first, "the same words, so that nobody is woken for them"
-    assert watched.look(IDLE._replace(processes=1.5)) is None
-    assert watched.look(IDLE._replace(processes=1.9)) is None
+    assert watched.check(IDLE._replace(processes=1.9)) == first, "the same words, so that nobody is woken for them"
+    assert watched.check(IDLE._replace(processes=1.5)) is None
+    assert watched.check(IDLE._replace(processes=1.9)) is None
 
 
 def test_load_is_measured_on_this_machine(tmp_path: Path) -> None:

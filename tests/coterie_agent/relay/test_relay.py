@@ -93,18 +93,18 @@ class Door:
         route: Route | None = None,
         *,
         secret: bytes = MEMBER,
-        told: bytes | None = None,
+        announced: bytes | None = None,
         exclusions: Exclusions | None = None,
         book: AddressBook | None = None,
         paths: DirectPaths | None = None,
     ) -> SignedReceipt:
-        told = payload if told is None else told
-        sha256 = hashlib.sha256(told).hexdigest()
+        announced = payload if announced is None else announced
+        sha256 = hashlib.sha256(announced).hexdigest()
         receipt = SupernodeUpload(
             route=route or self.route(),
             what="update to a supernode",
             sha256=sha256,
-            size_bytes=len(told),
+            size_bytes=len(announced),
             read=lambda offset, size: payload[offset : offset + size],
             secret=secret,
             chunk_bytes=200,
@@ -120,7 +120,7 @@ class Door:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
     found = Door(tmp_path)
-    found.handler.lead(LEAD)
+    found.handler.follow(LEAD)
     yield found
     found.server.shutdown()
     found.server.server_close()
@@ -174,7 +174,7 @@ def test_a_supernode_that_is_not_where_the_route_says_is_found_by_its_record(doo
 
 def test_a_neighbour_that_the_platform_has_excluded_is_turned_away_with_a_ticket_that_holds(door: Door) -> None:
     door.hand_over(update(1))
-    door.handler.exclusions.hear(excluding("member"))
+    door.handler.exclusions.receive(excluding("member"))
     with pytest.raises(Unreachable, match="403"):
         door.hand_over(update(1))
 
@@ -182,7 +182,7 @@ def test_a_neighbour_that_the_platform_has_excluded_is_turned_away_with_a_ticket
 def test_a_supernode_that_the_platform_has_excluded_is_sent_nothing(door: Door) -> None:
     heard = Exclusions(lambda: (BUNDLE.platform_key,))
     door.hand_over(update(1), exclusions=heard)
-    heard.hear(excluding("supernode"))
+    heard.receive(excluding("supernode"))
     with pytest.raises(Unreachable, match="has excluded device supernode"):
         door.hand_over(update(1), exclusions=heard)
 
@@ -190,7 +190,7 @@ def test_a_supernode_that_the_platform_has_excluded_is_sent_nothing(door: Door) 
 def test_a_neighbour_and_its_supernode_tell_each_other_who_is_excluded(door: Door) -> None:
     """Whichever of the two has heard of it: the supernode hears with the second piece at the latest."""
     neighbour = Exclusions(lambda: (BUNDLE.platform_key,))
-    neighbour.hear(excluding("another"))
+    neighbour.receive(excluding("another"))
     door.hand_over(update(1), exclusions=neighbour)
     assert door.handler.exclusions.devices == {"another"}
     other = Exclusions(lambda: (BUNDLE.platform_key,))
@@ -201,7 +201,7 @@ def test_a_neighbour_and_its_supernode_tell_each_other_who_is_excluded(door: Doo
 def test_what_it_holds_outlives_it(door: Door, tmp_path: Path) -> None:
     receipt = door.hand_over(update(1))
     again = Door(tmp_path)
-    again.handler.lead(LEAD)
+    again.handler.follow(LEAD)
     assert again.hand_over(update(1)) == receipt
     again.server.shutdown()
     again.server.server_close()
@@ -241,7 +241,7 @@ def test_only_updates_of_the_plan_are_taken(door: Door) -> None:
         door.hand_over(b"x" * 100_000)
     assert refused.value.code == "relay.too_large"
     with pytest.raises(NeighbourRefused) as refused:
-        door.hand_over(update(1), told=update(2))
+        door.hand_over(update(1), announced=update(2))
     assert refused.value.code == "relay.wrong_hash"
     door.hand_over(update(1))
 
@@ -251,7 +251,7 @@ def test_nothing_is_taken_before_the_platform_says_so_or_beyond_what_the_owner_l
     with pytest.raises(NeighbourRefused) as refused:
         door.hand_over(update(1))
     assert refused.value.code == "relay.not_leading"
-    door.handler.lead(LEAD)
+    door.handler.follow(LEAD)
     door.hand_over(update(1))
     with pytest.raises(NeighbourRefused) as refused:
         door.hand_over(update(2), door.route(ASSIGNMENT.replace("a", "b")))
@@ -277,7 +277,7 @@ def test_it_sums_what_it_is_told_to_and_nothing_that_was_damaged(door: Door, tmp
 
 def test_updates_of_other_rounds_go(door: Door, tmp_path: Path) -> None:
     door.hand_over(update(1))
-    door.handler.lead(msgspec.structs.replace(LEAD, round="8"))
+    door.handler.follow(msgspec.structs.replace(LEAD, round="8"))
     assert [path.name for path in (tmp_path / "relay").iterdir()] == ["8"]
 
 
@@ -297,7 +297,7 @@ class Above:
         part = ChildSum(fold=PART, supernode="inner", weight=3, seed=SEED, fingerprint=found, roll="7" * 64)
         share = Weighed(ASSIGNMENT, hashlib.sha256(update(1)).hexdigest(), 5)
         self.order = Order(fold="whole", shares=(share,), parts=(part,))
-        door.handler.lead(msgspec.structs.replace(LEAD, order=self.order))
+        door.handler.follow(msgspec.structs.replace(LEAD, order=self.order))
 
     def hand_over(self, payload: bytes, *, member: str = "inner") -> SignedReceipt:
         ticket = Ticket(1, PART, member, public_key(INNER), "supernode", 4, NOW + 60)

@@ -43,7 +43,7 @@ def taken(store: Store) -> tuple[PredictionCounts, ...]:
     found = store.predicted.load()
     if found is None:
         return ()
-    store.predicted.taken(found)
+    store.predicted.delete(found)
     return found.groups
 
 
@@ -111,7 +111,7 @@ def test_the_store_keeps_the_newest_groups_and_those_that_came_since(store: Stor
     assert found is not None
     assert [one.samples for one in found.groups] == list(range(4, KEPT + 4))
     store.predicted.add(PredictionCounts("v1", 9999, 0.0, 0))
-    store.predicted.taken(found)
+    store.predicted.delete(found)
     assert [one.samples for one in taken(store)] == [9999]
 
 

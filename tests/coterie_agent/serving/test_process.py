@@ -156,7 +156,7 @@ def test_a_version_that_does_not_run_is_not_taken(held: tuple[Home, Store]) -> N
 
 def test_a_device_without_a_model_says_so_until_it_has_one(held: tuple[Home, Store], bundle: Bundle) -> None:
     home, store = held
-    store.work.forget_model()
+    store.work.delete_model()
     with serving(home), Predictions(home.root) as model:
         with pytest.raises(PredictionRefused) as refused:
             model.predict([[1, 0, 0, 0]])
@@ -178,5 +178,5 @@ def test_how_long_its_runs_take_is_kept_for_the_agent_to_tell(held: tuple[Home, 
         model.predict(x.tolist())
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == Exit.OK
-    (told,) = store.latencies.told()
+    (told,) = store.latencies.reportable()
     assert (told.version, told.work, told.form, told.charging) == ("v1", "predict", "float32", "unknown")

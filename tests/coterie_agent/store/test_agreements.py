@@ -30,10 +30,10 @@ def test_each_edition_is_kept_as_it_was_read(home: Home) -> None:
             consent.check("digits", ("readable", "help"))
         assert refused.value.code == "owner.not_agreed"
     with open_store(home) as store:  # also after a restart
-        (asked,) = store.agreements.asked()
+        (asked,) = store.agreements.pending()
         assert asked == AskedOfOwner("digits", ("readable", "help"))
         Consent(ASKS, store.agreements).agree(asked, how="page")
-        assert store.agreements.asked() == ()
+        assert store.agreements.pending() == ()
         first, second = store.agreements.editions()
         assert (first.how, first.scopes, first.read) == ("terminal", ("summed",), "Nobody can read it.")
         assert (second.how, second.scopes) == ("page", ("readable", "summed", "help"))
@@ -44,7 +44,7 @@ def test_each_edition_is_kept_as_it_was_read(home: Home) -> None:
 def test_a_word_holds_for_what_was_shown_alone(store: Store) -> None:
     consent = Consent(ASKS, store.agreements)
     assert not consent.covers("digits", ("summed",))
-    shown = store.agreements.asked()[0]
+    shown = store.agreements.pending()[0]
     assert not consent.covers("digits", ("readable",))  # meanwhile the plan asks more
     with pytest.raises(AgentError) as refused:
         consent.agree(shown, how="page")
@@ -56,16 +56,16 @@ def test_what_one_federation_was_given_another_need_not_ask(store: Store) -> Non
     assert not consent.covers("digits", ("readable",))
     assert not consent.covers("voices", ("noised", "help"))
     consent.agree(AskedOfOwner("digits", ("readable",)), how="terminal")
-    assert store.agreements.asked() == (AskedOfOwner("voices", ("help",)),)
+    assert store.agreements.pending() == (AskedOfOwner("voices", ("help",)),)
     assert consent.covers("voices", ("noised",)), "a plan that asks less again has nothing asked any more"
-    assert store.agreements.asked() == ()
+    assert store.agreements.pending() == ()
 
 
 def test_a_federation_that_has_ended_asks_nothing(store: Store) -> None:
     for federation in ("digits", "voices"):
         store.agreements.ask(federation, ("readable",))
     store.agreements.keep_only(("voices", "others"))
-    assert [one.federation for one in store.agreements.asked()] == ["voices"]
+    assert [one.federation for one in store.agreements.pending()] == ["voices"]
 
 
 def test_what_the_disk_has_damaged_does_not_count(home: Home) -> None:
@@ -80,9 +80,9 @@ def test_what_the_disk_has_damaged_does_not_count(home: Home) -> None:
     with open_store(home) as store:
         assert store.agreements.scopes() == (), "what was damaged may have taken back what held before"
         assert [edition.scopes for edition in store.agreements.editions()] == [("summed",)]
-        assert store.agreements.asked() == ()
+        assert store.agreements.pending() == ()
         store.agreements.ask("voices", ("readable",))
-        assert store.agreements.asked() == (AskedOfOwner("voices", ("readable",)),)
+        assert store.agreements.pending() == (AskedOfOwner("voices", ("readable",)),)
 
 
 @pytest.mark.parametrize("has_joined", [True, False])
@@ -106,8 +106,8 @@ def test_it_goes_with_the_membership(store: Store) -> None:
     store.identity.save(url="https://platform.example", name="kiosk", enrolled=ENROLLED)
     store.agreements.agree(SCOPES, how="terminal", read="")
     store.agreements.ask("digits", ("help",))
-    store.identity.forget()
-    assert (store.agreements.editions(), store.agreements.asked()) == ((), ())
+    store.identity.delete()
+    assert (store.agreements.editions(), store.agreements.pending()) == ((), ())
 
 
 def test_a_part_is_taken_back_and_given_again_and_each_is_an_edition(store: Store) -> None:
@@ -119,7 +119,7 @@ def test_a_part_is_taken_back_and_given_again_and_each_is_an_edition(store: Stor
         with pytest.raises(AgentError) as refused:
             consent.check(federation, asked)  # type: ignore[arg-type]
         assert refused.value.code == "owner.taken_back"
-    assert store.agreements.asked() == (), "nobody asks for what was taken back a moment ago"
+    assert store.agreements.pending() == (), "nobody asks for what was taken back a moment ago"
     consent.check("voices", ("readable",))
     assert [edition.withdrawn for edition in store.agreements.editions()] == [
         (),

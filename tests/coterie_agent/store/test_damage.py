@@ -78,7 +78,7 @@ def home(tmp_path: Path) -> Home:
         store.meetings.save(*MEETING)
         store.work.save_checkpoint(CHECKPOINT)
         store.peers.adopt(PERSONAL)
-        store.peers.read_on(READING)
+        store.peers.save_reading(READING)
         store.teaching.keep("teacher", PROBABILITIES)
         store.journal.measure("train_step_s", 0.25)
         store.secure_sum.keep_vector("a1", SUM, VECTOR)
@@ -218,7 +218,7 @@ def test_a_damaged_personal_model_leaves_the_answers_to_the_version(home: Home) 
 def test_the_teacher_is_asked_again_for_what_was_damaged(home: Home) -> None:
     damage(home, "UPDATE teacher_probabilities SET probabilities = zeroblob(20) WHERE sample = 3")
     with open_store(home) as store:
-        assert store.teaching.unasked("teacher", [2, 3, 4]) == [3]
+        assert store.teaching.missing("teacher", [2, 3, 4]) == [3]
 
 
 def test_a_damaged_identity_ends_the_agent_with_what_to_do(home: Home) -> None:

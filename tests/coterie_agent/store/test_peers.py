@@ -105,7 +105,7 @@ def test_a_verdict_and_the_model_that_it_changes_are_one_step(store: Store) -> N
     assert store.peers.personal_tensors() == b"tensors"
     assert store.peers.verdict() is not None
     store.peers.end_request("kept", "it helped", now=1.0)
-    assert (store.peers.asked(), store.peers.verdict()) == (None, None)
+    assert (store.peers.open_request(), store.peers.verdict()) == (None, None)
     assert store.peers.has_ended(ASK.request)
     assert store.peers.reading() == Reading(judged=8, trained=4)
 
@@ -139,6 +139,6 @@ def test_a_portion_under_way_is_read_in_pieces(store: Store) -> None:
 def test_where_nothing_stands_the_model_stays(store: Store) -> None:
     store.peers.adopt(PersonalTensors("v1", b"tensors"))
     store.peers.ask(ASK, Reading(judged=8, trained=4))
-    store.peers.forget()
-    assert (store.peers.asked(), store.peers.reading()) == (None, None)
+    store.peers.remove_plan()
+    assert (store.peers.open_request(), store.peers.reading()) == (None, None)
     assert store.peers.personal() == ("v1", 1)

@@ -21,7 +21,11 @@ def test_a_link_is_good_once(phones: PhoneStore) -> None:
     assert not phones.take("guess", "thief", now=1.0, until=100.0)
     assert phones.take("link", "phone", now=1.0, until=100.0)
     assert not phones.take("link", "second", now=1.0, until=100.0)
-    assert phones.knows("phone", now=99.0) and not phones.knows("second", now=2.0) and not phones.knows("", now=2.0)
+    assert (
+        phones.is_signed_in("phone", now=99.0)
+        and not phones.is_signed_in("second", now=2.0)
+        and not phones.is_signed_in("", now=2.0)
+    )
 
 
 def test_a_link_and_a_phone_have_their_time(phones: PhoneStore) -> None:
@@ -29,7 +33,7 @@ def test_a_link_and_a_phone_have_their_time(phones: PhoneStore) -> None:
     assert not phones.take("link", "phone", now=10.0, until=100.0)
     phones.offer("link", until=20.0)
     assert phones.take("link", "phone", now=11.0, until=100.0)
-    assert not phones.knows("phone", now=100.0)
+    assert not phones.is_signed_in("phone", now=100.0)
     assert (phones.count(now=99.0), phones.count(now=100.0)) == (1, 0)
 
 
@@ -45,7 +49,7 @@ def test_the_phone_whose_time_ends_first_makes_room(phones: PhoneStore) -> None:
         phones.offer("link", until=10.0)
         assert phones.take("link", f"phone {number}", now=1.0, until=100.0 + number)
     assert phones.count(now=2.0) == MAX_PHONES
-    assert not phones.knows("phone 0", now=2.0) and phones.knows("phone 1", now=2.0)
+    assert not phones.is_signed_in("phone 0", now=2.0) and phones.is_signed_in("phone 1", now=2.0)
 
 
 def test_signed_out_none_is_known_and_no_link_is_good(phones: PhoneStore) -> None:
@@ -53,7 +57,7 @@ def test_signed_out_none_is_known_and_no_link_is_good(phones: PhoneStore) -> Non
     phones.take("link", "phone", now=1.0, until=100.0)
     phones.offer("next", until=10.0)
     phones.sign_out()
-    assert not phones.knows("phone", now=2.0) and not phones.take("next", "phone", now=2.0, until=100.0)
+    assert not phones.is_signed_in("phone", now=2.0) and not phones.take("next", "phone", now=2.0, until=100.0)
 
 
 def test_the_disk_has_neither_links_nor_keys(phones: PhoneStore, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_samples_of_classes_that_the_model_does_not_know_are_set_aside_and_come_
     store.samples.add([Row(bytes(16), label) for label in (0, 3, 1, 5, 3)], max_samples=10)
     store.samples.fit(3)
     assert (store.samples.count(), store.samples.usable(), store.samples.set_aside()) == (5, 2, 3)
-    assert (store.samples.class_counts(), store.samples.seen()) == ((1, 1), (0, 1))
+    assert (store.samples.class_counts(), store.samples.labels()) == ((1, 1), (0, 1))
     assert store.samples.snapshot() == store.samples.snapshot(since=1.0) == Snapshot(1, 3)
     assert store.samples.ids(Snapshot(1, 5)) == store.samples.newest_ids(up_to=5, count=3) == [1, 3]
     store.samples.fit(4)
@@ -152,8 +152,8 @@ def test_each_federation_has_states_of_its_own_until_the_device_leaves_it(store:
         store.work.accept(platform.assignment)
         store.work.spool(Spooled(OFFER, federation, b"x", {"codec": federation.encode()}))
         store.work.finish("accepted", "", now=1)
-    store.peers.stand(StandingPlan("0" * 64, "digits", msgspec.Raw(b"{}")))
-    store.peers.stand(StandingPlan("1" * 64, "letters", msgspec.Raw(b"{}")))
+    store.peers.set_plan(StandingPlan("0" * 64, "digits", msgspec.Raw(b"{}")))
+    store.peers.set_plan(StandingPlan("1" * 64, "letters", msgspec.Raw(b"{}")))
     assert store.work.states("digits") == {}
     assert store.work.states("letters") == {"codec": b"letters"}
     store.work.leave_federations()
@@ -167,7 +167,7 @@ def test_the_credential_is_for_the_owner_alone(store: Store, home: Home, bundle:
     assert stat.S_IMODE(home.state.stat().st_mode) == 0o700
     assert store.identity.credential() == "secret"
     store.samples.add([ROW], max_samples=10)
-    store.identity.forget()
+    store.identity.delete()
     assert store.identity.find() is None
     assert not home.credential.exists()
     assert store.samples.count() == 1
@@ -180,7 +180,7 @@ def test_the_key_of_the_device_is_for_the_owner_alone_and_ends_when_it_leaves(
     assert stat.S_IMODE(home.identity_key.stat().st_mode) == 0o600
     with open_store(home) as again:
         assert bytes(again.identity.key()) == key
-    store.identity.forget()
+    store.identity.delete()
     assert not home.identity_key.exists()
     left = bytes(store.identity.key())
     assert left != key
@@ -350,7 +350,7 @@ def test_a_store_of_an_earlier_agent_is_taken_over(home: Home) -> None:
         connection.execute("INSERT INTO sample (x, label) VALUES (?, 1)", (b"\0\0\0\0",))
         connection.commit()
     with open_store(home) as store:
-        assert (store.samples.count(), store.samples.seen()) == (1, (1,))
+        assert (store.samples.count(), store.samples.labels()) == (1, (1,))
         snapshot = store.samples.snapshot(since=time.time() - 60)
         assert len(store.samples.ids(snapshot)) == 1, "what was there counts as come now"
         assert not store.samples.ids(store.samples.snapshot(since=time.time() + 60))
@@ -361,7 +361,7 @@ def test_a_teachers_probabilities_go_with_their_sample(store: Store) -> None:
     first, second = store.samples.ids(store.samples.snapshot())
     store.teaching.keep("v1", {first: b"ab", second: b"cd", 99: b"ef"})
     assert store.teaching.load("v1", [first, second, 99]) == {first: b"ab", second: b"cd"}
-    assert store.teaching.unasked("v2", [first, second]) == [first, second]
+    assert store.teaching.missing("v2", [first, second]) == [first, second]
     store.samples.add([Row(b"\0\0\0\0", 0)], max_samples=2)
     assert store.teaching.load("v1", [first, second]) == {second: b"cd"}
     store.teaching.begin("v2")

@@ -116,7 +116,7 @@ STANDING = StandingPlan("d" * 64, "digits", msgspec.Raw(b"{}"))
 def test_a_round_that_trains_the_personal_model_compares_it_with_the_version(
     stocked: Store, home: Home, bundle: Bundle, interrupted: bool
 ) -> None:
-    stocked.peers.stand(STANDING)
+    stocked.peers.set_plan(STANDING)
     asked = iter(range(10**6))
 
     def halt(_: float) -> Halt | None:
@@ -138,7 +138,7 @@ def test_a_round_that_trains_the_personal_model_compares_it_with_the_version(
 def test_no_figures_are_kept_of_what_nobody_compares(
     stocked: Store, home: Home, bundle: Bundle, slots: Mapping[str, Mapping[str, object]]
 ) -> None:
-    stocked.peers.stand(STANDING)
+    stocked.peers.set_plan(STANDING)
     assert training(stocked, home.root, bundle, lambda _: None, **slots).run()
     assert stocked.peers.tuned() is None
 

@@ -181,7 +181,7 @@ def test_a_round_of_another_federation_leaves_its_personal_model_alone(tmp_path:
         kept = KeptPortion("t-1", msgspec.json.encode(plan()), (2,), rows(GOOD))
         peers.judge(GiveVerdict("t-1", True, 0.5, 0.9, 8), kept, before=before, tensors=encode_tensors(parameters(3)))
         edition, tensors = peers.personal(), peers.personal_tensors()
-        peers.stand(msgspec.structs.replace(standing(plan()), federation="another"))
+        peers.set_plan(msgspec.structs.replace(standing(plan()), federation="another"))
         assert one.train(near)
         difference = codec.decode(one.update()[1], expected=SPEC.parameters)
         assert max(np.abs(tensor).max() for tensor in difference.values()) < 1e-4, "from the version, not from its own"

@@ -15,8 +15,8 @@ from coterie_agent.home import Home
 from coterie_agent.site import RequestError
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store
-from coterie_agent.updating.consent import OwnersWord, agree, owners_word
-from coterie_agent.updating.owner_view import SayOnUpdates, hear, updates_view
+from coterie_agent.updating.consent import ReleaseConsent, agree, release_consent
+from coterie_agent.updating.owner_view import UpdateDecision, record_update_decision, updates_view
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_agent.updating.thread import UpdatingThread
 from coterie_agent.versions.state import Base, Versions, VersionState
@@ -70,7 +70,7 @@ class Agent:
         if instead is not None:
             link.instead = {".whl": instead}
         self.situation.link("https")
-        self.situation.direct(Directive(check_in_s=10.0, update=update), at=0.0)
+        self.situation.set_directive(Directive(check_in_s=10.0, update=update), at=0.0)
         UpdatingThread(
             home=self.home,
             settings=UpdateSettings(take=take, hours=hours),
@@ -115,7 +115,7 @@ def test_an_owner_is_not_asked_about_what_cannot_be_verified(agent: Agent, tmp_p
 
 def test_an_owner_who_does_not_want_it_now_is_not_asked_for_a_day(agent: Agent) -> None:
     agent.run("ask", until="waiting")
-    hear(agent.home, SayOnUpdates("later", "9.0.0"), agent.situation.now)
+    record_update_decision(agent.home, UpdateDecision("later", "9.0.0"), agent.situation.now)
     until = updates_view(agent.home, UpdateSettings(), agent.situation.now).put_off_until
     assert until is not None and until > time.time() + 80_000
     agent.situation = Situation()
@@ -125,20 +125,20 @@ def test_an_owner_who_does_not_want_it_now_is_not_asked_for_a_day(agent: Agent) 
 
 
 def test_an_owner_who_agrees_to_all_gets_all_until_he_says_otherwise(agent: Agent) -> None:
-    hear(agent.home, SayOnUpdates("always"), agent.situation.now)
-    assert owners_word(agent.home).why_not("9.7.0", now=0) is None
+    record_update_decision(agent.home, UpdateDecision("always"), agent.situation.now)
+    assert release_consent(agent.home).why_not("9.7.0", now=0) is None
     assert agent.run("ask") == [("refused", "updates.not_installed")], "what was fetched is no wheel"
-    hear(agent.home, SayOnUpdates("ask"), agent.situation.now)
-    assert owners_word(agent.home).why_not("9.7.0", now=0) is not None
+    record_update_decision(agent.home, UpdateDecision("ask"), agent.situation.now)
+    assert release_consent(agent.home).why_not("9.7.0", now=0) is not None
 
 
 @pytest.mark.parametrize("say", ["agree", "later"])
 def test_a_word_on_what_is_not_offered_is_not_taken(agent: Agent, say: Literal["agree", "later"]) -> None:
     agent.run("ask", until="waiting")
     with pytest.raises(RequestError) as refused:
-        hear(agent.home, SayOnUpdates(say, "9.0.1"), agent.situation.now)
+        record_update_decision(agent.home, UpdateDecision(say, "9.0.1"), agent.situation.now)
     assert refused.value.code == "updates.not_offered"
-    assert owners_word(agent.home) == OwnersWord()
+    assert release_consent(agent.home) == ReleaseConsent()
 
 
 def test_a_word_that_the_disk_has_damaged_agrees_to_nothing(agent: Agent) -> None:

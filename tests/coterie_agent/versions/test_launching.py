@@ -18,8 +18,8 @@ from coterie_agent.versions.state import Base, Candidate, Versions, VersionState
 LAUNCH = """
 import sys
 from pathlib import Path
-from coterie_agent.versions.launching import hand_over
-hand_over(["--home", sys.argv[1], sys.argv[2]])
+from coterie_agent.versions.launching import run_current
+run_current(["--home", sys.argv[1], sys.argv[2]])
 print("own")
 """
 CHECKS_IN = 'sleep 60 & touch "{versions}/checked-in"; wait'
@@ -56,7 +56,7 @@ class Device:
             return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
     def stand(self, **fields: object) -> None:
-        self.versions.write(standing(**fields))
+        self.versions.write(state(**fields))
 
     def launch(self, command: str = "run") -> str:
         """What this environment prints once it is this agent that runs; blank: another took its place."""
@@ -82,7 +82,7 @@ class Device:
         return f"import sqlite3; sqlite3.connect('{self.home.database}').execute('PRAGMA user_version = 9')"
 
 
-def standing(**fields: object) -> VersionState:
+def state(**fields: object) -> VersionState:
     base = Base(VERSION, sys.executable, ())
     return msgspec.structs.replace(VersionState(base=base), **fields)
 
