@@ -28,7 +28,7 @@ class Agreement(msgspec.Struct, frozen=True):
     read: str
     """The exact text that the owner was shown."""
     withdrawn: tuple[str, ...] = ()
-    """Parts that the owner has withdrawn, although in `scopes`; as `coterie_learning.consent.description_of` takes them."""
+    """Parts that the owner has withdrawn, although in `scopes`; see `coterie_learning.consent.description_of`."""
 
 
 class AskedOfOwner(msgspec.Struct, frozen=True):
