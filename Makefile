@@ -16,9 +16,11 @@ NPM_LOCKS := $(CONSOLE) $(PHONE) tests/portability
 # them: it would be loaded in each process of the others.
 COMPUTES := $(addprefix tests/coterie/,compile cloud cloud_training simulation simulation_runs twin recipes sdk \
 	cli/test_plan.py cluster/test_this_host.py offline/test_command.py \
-	merging/test_differences.py merging/test_distilling.py owners/test_rebuilding.py) \
+	merging/test_differences.py merging/test_distilling.py merging/test_running.py owners/test_rebuilding.py \
+	accounts/test_separation.py audit/test_every_write.py gateway/console/test_law.py \
+	rounds/test_sums_of_sums.py seeding/test_seed_fleet.py) \
 	tests/coterie_recipes tests/coterie_agent/test_secure_sum.py tests/coterie_learning/vertical/test_party.py \
-	$(addprefix tests/system/test_,alliance.py colla.py gang.py secure_sums.py simulation_runs.py whole_way.py) \
+	$(addprefix tests/system/test_,alliance.py colla.py gang.py secure_sums.py simulation_runs.py surroundings.py whole_way.py) \
 	tests/architecture/test_cluster_alone.py tests/portability
 # What needs a browser is left out by its mark; nor is it read.
 BROWSED := tests/console tests/phone
@@ -38,7 +40,7 @@ up: $(STAMP) console-where-possible  ## Run the platform in embedded mode.
 test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, below.
 	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(patsubst %,--ignore=%,$(COMPUTES) $(BROWSED)) $(ARGS)
 
-test-compute: $(STAMP)  ## The rest of the suite: what compiles, trains, simulates and sums for seconds.
+test-compute: $(STAMP)  ## The rest of the suite: what compiles, trains, simulates and sums for seconds, or asks every address of the API.
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(COMPUTES) $(ARGS)
 
 test-long: $(STAMP)  ## More kills, processes, seeds and examples: each strategy, state and recipe that `make test` takes one of.

@@ -231,8 +231,9 @@ class FakePlatform:
                     for other in self.others:
                         other.turn()
                 return self.sum.handle("d1", message)
-            case ReleaseAssignment():
-                self.assignment = None
+            case ReleaseAssignment(assignment=name):
+                if self.assignment is not None and self.assignment.assignment == name:
+                    self.assignment = None
             case ReadExport(section=section, after=after):
                 if not section:
                     return ExportPage(sections=tuple(self.known))

@@ -311,7 +311,7 @@ def test_an_answer_survives_a_worker_that_dies_before_it_is_written(
         raise Died
 
     with monkeypatch.context() as patched, pytest.raises(Died):
-        patched.setattr("coterie.analytics.advancing.forget", die)
+        patched.setattr("coterie.analytics.advancing.discard_contents", die)
         sweep(now=later(7))
     assert now_of(question).state == Question.State.SUMMING
     sweep(now=later(8))

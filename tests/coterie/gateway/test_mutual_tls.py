@@ -60,7 +60,7 @@ async def site(tmp_path: Path, settings: Settings) -> AsyncIterator[Site]:
     settings.DEVICE_CERTIFICATES, settings.DEVICE_CERTIFICATE_DAYS = "required", DAYS
     settings.STATE = tmp_path
     tls = ServerTls(server_certificate(tmp_path), None)
-    await in_thread(tls.look)
+    await in_thread(tls.refresh)
     connections = Connections(LIMITS, descriptors=1000)
     config = uvicorn.Config(
         application,
@@ -219,7 +219,7 @@ async def test_one_of_another_authority_is_refused_by_tls_and_replaced(agent: Ag
         assert not agent.home.next_certificate_key.exists()
         with pytest.raises(Unreachable, match="does not answer"):
             await agent.check_in()
-    await in_thread(agent.site.tls.look)  # the server learns of the authority that signs now
+    await in_thread(agent.site.tls.refresh)  # the server learns of the authority that signs now
     assert (await agent.check_in()).check_in_s > 0
 
 
@@ -230,7 +230,7 @@ async def test_the_server_takes_a_renewed_certificate_of_its_own_while_it_runs(s
     port = int(site.url.rpartition(":")[2])
     before = await asyncio.to_thread(shown)
     server_certificate(site.certificate.parent)
-    await in_thread(site.tls.look)
+    await in_thread(site.tls.refresh)
     assert await asyncio.to_thread(shown) != before
 
 

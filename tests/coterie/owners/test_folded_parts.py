@@ -33,7 +33,7 @@ OF_PROGRESS = ("steps_done", "steps_total")
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedDevice]:
     """Three, of which the last was asked by the first round and is in the second, which has ended, too."""
-    monkeypatch.setattr(histories, "REMEMBERED", 0)
+    monkeypatch.setattr(histories, "LOOKBACK_ROUNDS", 0)
     pair = make_pair()
     make_version(pair)
     federation = asynchronous(pair, buffer=2, at_work=3)
@@ -118,7 +118,7 @@ def test_a_device_whose_parts_are_folded_can_still_be_forgotten(devices: list[Sc
 def test_parts_of_the_latest_rounds_stay_whatever_their_age(
     devices: list[ScriptedDevice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(histories, "REMEMBERED", 1)
+    monkeypatch.setattr(histories, "LOOKBACK_ROUNDS", 1)
     asked_by_the_first = Round.objects.get(number=1).assignments.filter(update__isnull=False).count()
     assert asked_by_the_first == 3
     assert {one.name: one.rows for one in count_old(now=A_YEAR)}[FOLDED] == asked_by_the_first

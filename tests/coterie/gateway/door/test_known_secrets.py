@@ -33,6 +33,6 @@ def test_what_was_good_within_a_day_is_no_guess_until_it_is_forgotten() -> None:
     now += KNOWN_BEFORE_S - 1
     assert secrets.was_valid("good")
     assert not secrets.was_valid("earlier")
-    secrets.forget("good")
-    secrets.forget("never known")
+    secrets.discard("good")
+    secrets.discard("never known")
     assert not secrets.was_valid("good")
