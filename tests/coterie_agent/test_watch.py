@@ -36,6 +36,7 @@ def test_a_device_without_samples_says_so(store: Store) -> None:
 
 def test_samples_of_which_the_model_knows_no_label(store: Store) -> None:
     store.samples.add([Row(bytes(16), 999_999)], max_samples=10)
+    store.samples.fit(SPEC.classes)
     assert blockers(store) == ["data.does_not_fit"]
     store.samples.add([Row(bytes(16), 2)], max_samples=10)
     assert blockers(store) == [], "those that it knows are trained on"
