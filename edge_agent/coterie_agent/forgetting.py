@@ -40,12 +40,14 @@ def load_receipt(home: Home) -> RetainedData | None:
 def forget_platform(home: Home, store: Store) -> None:
     """Remove the platform's data from this device, and sign out all phones.
 
-    Samples, settings and the journal are the owner's, and stay.
+    Its key among other devices goes, too: they would know the device again under its next identity. Samples, settings
+    and the journal are the owner's, and stay.
     """
     store.identity.delete()
     store.samples.fit(0)
     store.phones.sign_out()
     home.page_certificate.unlink(missing_ok=True)
+    home.peer_key.unlink(missing_ok=True)
     pin_update_root(home, None)
     for cache in (home.blobs, home.variants, home.portions):
         BlobCache(cache).keep_only(())

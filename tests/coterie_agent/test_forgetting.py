@@ -8,7 +8,7 @@ import pytest
 from coterie_agent import forgetting
 from coterie_agent.cli import main
 from coterie_agent.errors import Exit
-from coterie_agent.home import Home
+from coterie_agent.home import Home, load_peer_key
 from coterie_agent.store.identity import IdentityStore
 from coterie_agent.store.opened import open_store
 from coterie_wire.owning import Forget
@@ -35,11 +35,13 @@ def device(tmp_path: Path, platform: FakePlatform, capsys: pytest.CaptureFixture
 
 
 def test_what_is_the_platforms_goes_and_the_receipt_and_samples_stay(device: Device, platform: FakePlatform) -> None:
+    known_as = load_peer_key(Home(device.home))
     code, told = device.run("forget")
     assert (code, told["samples"], told["receipt"]["holds"][0]["version"]) == (0, 1, 3)
     assert platform.forgotten == {told["receipt"]["receipt"]}
     assert device.run("status")[0] == Exit.NOT_JOINED
     assert not Home(device.home).credential.exists()
+    assert load_peer_key(Home(device.home)) != known_as, "other devices do not know it again"
     again = device.run("forget")
     assert again == (0, told), "how far it is can be asked later"
 
