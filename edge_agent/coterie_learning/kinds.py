@@ -2,7 +2,8 @@
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import get_annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -147,4 +148,13 @@ def load(offer: Offer, base: type[S]) -> type[S] | Reason:
     if found.__struct_config__.tag != offer.name:
         tag = found.__struct_config__.tag
         return Reason("kinds.invalid", f"{offer.target} has the tag {tag!r}, and its entry point says {offer.name!r}")
+    unset = [name for name in _constants_of(base) if not hasattr(found, name)]
+    if unset:
+        sentence = f"{offer.target} does not set {', '.join(unset)}, as every {base.__name__} must"
+        return Reason("kinds.invalid", sentence)
     return found
+
+
+def _constants_of(base: type[msgspec.Struct]) -> Sequence[str]:
+    """The class variables that `base` declares."""
+    return [name for name in get_annotations(base) if name not in base.__struct_fields__]

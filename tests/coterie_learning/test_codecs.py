@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from coterie_learning.codec import Codec
+from coterie_learning.codec import Codec, Encoded
 from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int4 import Int4
 from coterie_learning.codec.int8 import Int8
@@ -315,3 +315,14 @@ def test_error_feedback_lets_what_is_below_one_step_arrive() -> None:
         residual = encoded.residual
     # What has not arrived is the residual: less than one step, however many updates were sent.
     np.testing.assert_allclose(arrived, 200 * update["a"].astype(np.float64), atol=1.1 / 127)
+
+
+def test_a_subclass_of_a_lossless_codec_that_encodes_otherwise_is_not_taken_for_lossless() -> None:
+    class Halved(Float32Codec, frozen=True, tag="halved"):
+        def encode(self, update: Tensors, *, seed: int) -> Encoded:
+            return super().encode({name: tensor / 2 for name, tensor in update.items()}, seed=seed)
+
+    class Renamed(Float32Codec, frozen=True, tag="renamed"):
+        pass
+
+    assert (Float32Codec.exact, Renamed.exact, Halved.exact) == (True, True, False)

@@ -41,11 +41,15 @@ from coterie_learning.merge import Merge
 
 class Elsewhere(Merge, frozen=True, tag="another_name"):
     reads = "sums"
+
+class Incomplete(Merge, frozen=True, tag="incomplete"):
+    pass
 """
 BAD = {
     "merge.fed_avg": "bad_kinds:Elsewhere",
     "merge.acme_decaying": "bad_kinds:Elsewhere",
     "merge.renamed": "bad_kinds:Elsewhere",
+    "merge.incomplete": "bad_kinds:Incomplete",
     "local.of_another_slot": "bad_kinds:Elsewhere",
     "codec.broken": "bad_kinds_that_are_missing:Kind",
     "nowhere.at_all": "bad_kinds:Elsewhere",
@@ -155,6 +159,7 @@ def test_what_is_no_kind_or_takes_anothers_name_is_refused_with_a_code(acme: Oth
         "merge.acme_decaying of acme-kinds 1.0": "kinds.name_taken",
         "merge.acme_decaying of bad-kinds 1.0": "kinds.name_taken",
         "merge.fed_avg of bad-kinds 1.0": "kinds.name_taken",
+        "merge.incomplete of bad-kinds 1.0": "kinds.invalid",
         "merge.renamed of bad-kinds 1.0": "kinds.invalid",
         "nowhere.at_all of bad-kinds 1.0": "kinds.invalid",
     }

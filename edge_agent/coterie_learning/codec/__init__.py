@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -50,9 +50,16 @@ class Codec(Kind, frozen=True):
     """Bytes per parameter of a typical weighted sum of updates: all bits of the grid of exact sums, unless scales have
     few bits."""
     exact: ClassVar[bool] = False
-    """Whether it is lossless."""
+    """Whether it is lossless. A subclass that encodes in its own way says so itself."""
     coarse: ClassVar[bool] = False
     """Whether one payload alone is a poor estimate, so that only means over devices or rounds are accurate."""
+
+    @classmethod
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - of Struct
+        """A lossless codec whose subclass overrides `encode` says nothing of that subclass."""
+        super().__init_subclass__(**options)
+        if "encode" in vars(cls) and "exact" not in vars(cls):
+            cls.exact = False
 
     def misfit(self, plan: "Plan", model: ModelSpec | None, resources: Resources | None) -> Reason | None:  # noqa: ARG002
         """A coarse codec works only where updates are summed, and not between devices."""
