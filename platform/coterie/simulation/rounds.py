@@ -28,13 +28,19 @@ from coterie_learning.client.round import parts_of
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.guard import judge
 from coterie_learning.heads import renew
-from coterie_learning.pace import View
+from coterie_learning.pace import Pace, View
 from coterie_learning.plan import Plan
 from coterie_learning.selection import DeviceFacts
 from coterie_wire.tensors import encode_tensors
 
 LOOK_S = 600.0
 """Seconds between checks for ready devices."""
+
+
+def seconds_open(opened_s: float, now_s: float, pace: Pace) -> float:
+    """Seconds since a round's opening; at its deadline no fewer than until there, however the sum was rounded."""
+    longest_s, elapsed_s = pace.deadline_after_s(), now_s - opened_s
+    return max(elapsed_s, longest_s) if now_s >= opened_s + longest_s else elapsed_s
 
 
 @dataclass(eq=False)
@@ -240,7 +246,8 @@ class Rounds:
     def _view(self, round_: _Round) -> View:
         is_carried = self._staleness_allowed is not None
         live = sum(is_carried or assignment.round is round_ for assignment in self._at_work.values())
-        return View(live, len(round_.deliveries), self._world.clock.now_s - round_.opened_s)
+        elapsed_s = seconds_open(round_.opened_s, self._world.clock.now_s, self._plan.pace)
+        return View(live, len(round_.deliveries), elapsed_s)
 
     def _is_eligible(self, device: Device) -> bool:
         ready = device.number not in self._at_work and device.day.is_ready(self._world.clock.now_s)

@@ -12,9 +12,11 @@ from coterie.simulation.device import Device, KeptPortion, make_devices
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import TransferTerms
 from coterie.simulation.learners.neural import NeuralLearner
-from coterie.simulation.rounds import Rounds
+from coterie.simulation.rounds import Rounds, seconds_open
 from coterie.simulation.world import World
+from coterie_learning.pace.sync import Sync
 from coterie_learning.plan import Plan, parse_plan
+from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Tensors
 from tests.coterie.simulation.small import ROUNDS, run, scenario
 
@@ -77,7 +79,12 @@ def updates_of_a_round(*, with_portion: bool) -> tuple[Small, dict[int, Tensors]
         plan = msgspec.json.encode(small.plan.device)
         small.world.devices[0].portions.append(KeptPortion(plan, terms.classes, other.portion(terms)))
     small.world.clock.run(until_s=70)  # the first round alone
-    return small, {delivery.device.number: delivery.update for delivery in small.cloud.deliveries}
+    expected = tuple(TensorSpec(name, "float32", one.shape) for name, one in sorted(small.first.parameters.items()))
+    updates = {
+        delivery.device.number: small.plan.codec.decode(delivery.payload, expected=expected)
+        for delivery in small.cloud.deliveries
+    }
+    return small, updates
 
 
 def test_a_round_begins_with_what_has_helped_since_the_last_update_and_carries_it_once() -> None:
@@ -114,3 +121,11 @@ def test_a_round_counts_its_last_update_too_where_the_fleet_is_smaller_than_the_
     outcome = run({"pace": wants_more})
     assert len(outcome.rounds) > 1
     assert {(round_.invited, round_.delivered) for round_ in outcome.rounds} == {(4, 4)}
+
+
+def test_a_round_has_lasted_until_its_deadline_where_the_clock_reaches_it() -> None:
+    opened_s, pace = 64229.4, Sync(deadline_s=3600)
+    assert (opened_s + 3600) - opened_s < 3600, "the sum is rounded down"
+    assert seconds_open(opened_s, opened_s + 3600, pace) == 3600
+    assert seconds_open(opened_s, opened_s + 1800, pace) == pytest.approx(1800)
+    assert seconds_open(opened_s, opened_s + 3660, pace) == pytest.approx(3660)

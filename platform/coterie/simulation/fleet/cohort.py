@@ -12,11 +12,12 @@ import msgspec
 import numpy as np
 
 from coterie.simulation.days import Day
+from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.columns import NEVER, Columns, Traits
 from coterie.simulation.fleet.splits import Int64
 from coterie.simulation.ledger import Ledger
 from coterie.simulation.privacy_spent import cost_of_release
-from coterie.simulation.rounds import LOOK_S
+from coterie.simulation.rounds import LOOK_S, seconds_open
 from coterie.simulation.scenario import Speed
 from coterie_learning.client.order import steps_per_epoch
 from coterie_learning.pace import View
@@ -121,7 +122,10 @@ class Cohorts:
     """Updates that arrived while no round accepted them, oldest first."""
 
     def hold(self, number: int, *, begins_s: float, ends_s: float, version: int, sizes: Bytes) -> Closed | None:
-        """Hold round `number`, once enough devices are ready at or after `begins_s`; None: not before `ends_s`."""
+        """Hold round `number`, once enough devices are ready at or after `begins_s`; None: not before `ends_s`.
+
+        Raises DoesNotFit for a pace that does not end the round at its deadline.
+        """
         now_s = begins_s
         while not self._can_open(now_s):
             now_s += LOOK_S
@@ -145,6 +149,9 @@ class Cohorts:
             elif now_s == look_s:
                 look_s += LOOK_S
                 self._ask(round_, now_s, sizes)
+            else:
+                pace, after_s = self.plan.pace.name, self.plan.pace.deadline_after_s()
+                raise DoesNotFit(detail=f"pace {pace} does not end a round at its deadline, after {after_s:g} s")
         is_merged = self.plan.pace.decide(self._view(round_, now_s)).act == "merge"
         if allowed is None:
             self._leave(round_, sorted(self.coming), sizes)
@@ -225,7 +232,8 @@ class Cohorts:
             round_.delivered.add(delivery.device)
 
     def _view(self, round_: _Open, now_s: float) -> View:
-        return View(len(self.coming), len(round_.deliveries), now_s - round_.opened_s)
+        elapsed_s = seconds_open(round_.opened_s, now_s, self.plan.pace)
+        return View(len(self.coming), len(round_.deliveries), elapsed_s)
 
     def _busy(self, round_: _Open) -> set[int]:
         """Devices that have had a part in the round, or have an update waiting for the next."""

@@ -33,8 +33,11 @@ from coterie.simulation.progress import SimulationProgress, unreported
 from coterie.simulation.scenario import Habits, Speed, read_toml
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.exact_sum import GRID
+from coterie_learning.pace import Decision
+from coterie_learning.pace.sync import Sync
 from coterie_learning.plan import PRESETS, parse_plan
 from coterie_learning.privacy import Spend
+from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
 from tests.coterie.simulation.fleet.fleets import CLASSES, PLAN, SAMPLES, compiled, graphs, run, samples
 
@@ -364,3 +367,10 @@ def test_who_asks_for_side_by_side_gets_it_or_the_reason() -> None:
         simulate_fleet(
             run(executor="batched", local={"kind": "scaffold"}, merge={"kind": "scaffold"}), report=unreported
         )
+
+
+def test_a_pace_that_ends_no_round_is_refused_instead_of_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for_ever = Decision("wait", Reason("rounds.collecting", "more may come"))
+    monkeypatch.setattr(Sync, "decide", lambda _pace, _view: for_ever)
+    with pytest.raises(DoesNotFit, match="pace sync does not end a round at its deadline"):
+        outcome_of(run())
