@@ -11,7 +11,7 @@ import msgspec
 from coterie.cli.failures import Failed, failures_shown
 from coterie.cli.local import STATE
 from coterie.cli.output import JSON
-from coterie.cli.state import choose_state, need_state, passing_state
+from coterie.cli.state import choose_state, need_state, passing_state, tables_checked
 from coterie.config.env import Env
 
 if TYPE_CHECKING:  # they load Django
@@ -56,7 +56,7 @@ def backup(target: Path, state: Path | None, as_json: bool) -> None:
 
     from coterie.backup.taking import take_backup
 
-    with _Shown(quiet=as_json) as shown:
+    with tables_checked(), _Shown(quiet=as_json) as shown:
         taken = _with_files(lambda: take_backup(target=target, now=timezone.now(), report=shown.show))
     done = _done(target, taken.backup, copied_bytes=taken.copied_bytes)
     if as_json:

@@ -81,7 +81,10 @@ def passing_state(state: Path | None) -> Iterator[None]:
 
 
 def manage(command: str, arguments: Sequence[str]) -> None:
-    """Run the management command that people call `command`. Raises ClickException with what it says is wrong."""
+    """Run the management command that people call `command`.
+
+    Raises ClickException with what it says is wrong, also where the tables are those of another version.
+    """
     import django
     from django.core.management import get_commands, load_command_class
     from django.db import connections
@@ -89,9 +92,27 @@ def manage(command: str, arguments: Sequence[str]) -> None:
     django.setup()
     name = command.replace("-", "_")
     try:
-        perform(command, load_command_class(get_commands()[name], name), arguments)
+        with tables_checked():
+            perform(command, load_command_class(get_commands()[name], name), arguments)
     finally:
         connections.close_all()
+
+
+@contextmanager
+def tables_checked() -> Iterator[None]:
+    """Raises Failed where what is done here fails because the tables are those of another version."""
+    from django.db import DatabaseError
+
+    from coterie.config.schema import OtherSchema, refuse_unfinished
+
+    try:
+        yield
+    except DatabaseError as error:
+        try:
+            refuse_unfinished()
+        except OtherSchema as other:
+            raise Failed("cli.other_schema", f"This cannot be done yet: {other}.") from error
+        raise
 
 
 def perform(command: str, managed: "BaseCommand", arguments: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from coterie.cli.command import PLACES, SECTIONS, coterie
+from coterie.cli.state import DATABASE
 
 Ended = subprocess.CompletedProcess[str]
 DJANGOS = {"--settings", "--pythonpath", "--traceback", "--version", "--verbosity", "--skip-checks"}
@@ -132,6 +133,16 @@ def test_tells_what_is_wrong_in_a_sentence_with_a_code(
     assert failed.returncode == 1
     assert failed.stderr.startswith("Error: ") and failed.stderr.rstrip().endswith(f"[{code}]")
     assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("command", [["scrub"], ["backup", "copy"]])
+def test_says_that_the_tables_are_to_be_made_first(command: Sequence[str], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / DATABASE).touch()
+    failed = run(*command, "--state", str(state), cwd=tmp_path)
+    assert failed.returncode == 1
+    assert "say `coterie migrate` first. [cli.other_schema]" in failed.stderr and "Traceback" not in failed.stderr
 
 
 def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
