@@ -32,8 +32,8 @@ def drop_device(device_id: str) -> None:
     _send_on_commit(Hint(DEVICES, DROP, devices=(device_id,)))
 
 
-def tell_of_socket(device_id: str, socket: str) -> None:
-    """Tell the device's other sockets, at once, that `socket` has been opened."""
+def announce_socket(device_id: str, socket: str) -> None:
+    """Notify the device's other sockets, at once, that `socket` has been opened."""
     send_hint(Hint(DEVICES, OPENED, devices=(f"{device_id} {socket}",)))
 
 

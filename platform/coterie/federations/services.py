@@ -143,7 +143,7 @@ def change_terms(*, federation: Federation, **given: Unpack[Terms]) -> None:
 @audited("federations.describe_federation", subject="federation")
 def describe_federation(*, federation: Federation, name: str | None = None, notes: str | None = None) -> None:
     """Change its name or notes; None: unchanged. Its slug and lineages stay. Raises BadName."""
-    save_given(federation, name=name and checked_name(name), notes=notes)
+    save_given(federation, name=None if name is None else checked_name(name), notes=notes)
 
 
 @audited("federations.archive_federation", subject="federation")

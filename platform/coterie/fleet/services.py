@@ -313,7 +313,7 @@ def change_device(
 ) -> None:
     """Change the device's name, tags or notes; None: unchanged. Raises BadName or BadTag."""
     tags = None if tags is None else checked_tags(tags)
-    save_given(device, name=name and checked_name(name), tags=tags, notes=notes)
+    save_given(device, name=None if name is None else checked_name(name), tags=tags, notes=notes)
 
 
 @audited("fleet.archive_device", subject="device")

@@ -13,10 +13,10 @@ import msgspec
 from django.utils import timezone
 
 from coterie.core.errors import CoterieError
-from coterie.core.events import DROP, OPENED, WAKE, tell_of_socket
+from coterie.core.events import DROP, OPENED, WAKE, announce_socket
 from coterie.core.metrics import DEVICE_SOCKETS, SOCKET_MESSAGES
 from coterie.core.tracing import span
-from coterie.fleet.copies import Line, note_copy
+from coterie.fleet.copies import SocketOverlap, note_copy
 from coterie.fleet.selectors import Shown, device_of
 from coterie.gateway.connected import RESTART, Inbox, connected_devices
 from coterie.gateway.door.body import Event, Receive
@@ -65,49 +65,51 @@ async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:
             return
         with suppress(OSError):  # the device disconnected during a send; it connects again and asks for its state
             await send({"type": "websocket.accept"})
-            tell_of_socket(device_id, inbox.socket)
+            announce_socket(device_id, inbox.socket)
             stack.enter_context(DEVICE_SOCKETS.track_inprogress())
-            line = _Line(device_id)
-            stack.push_async_callback(line.end)
-            answering = _answer_frames(receive, send, shown, address, line)
-            await first_of(answering, _pass_on_hints(inbox, send, shown, line))
+            state = _SocketState(device_id)
+            stack.push_async_callback(state.end)
+            answering = _answer_frames(receive, send, shown, address, state)
+            await first_of(answering, _pass_on_hints(inbox, send, shown, state))
 
 
 @dataclass
-class _Line:
-    """What was heard of a device on one socket."""
+class _SocketState:
+    """The state of one socket of a device."""
 
     device_id: str
-    heard_at: datetime | None = None
-    """When it was answered last."""
+    answered_at: datetime | None = None
+    """When the device was last answered."""
     broke_off: bool = False
-    """It ended, and nobody had closed it."""
-    beside: Line = field(default_factory=Line)
+    """Whether the connection was lost, instead of closed by either side."""
+    overlap: SocketOverlap = field(default_factory=SocketOverlap)
 
-    async def heard(self) -> None:
-        """The device was answered; where two agents run as it, operators are told."""
-        self.heard_at = now = timezone.now()
-        if self.beside.speaks(time.monotonic()):
+    async def record_answer(self) -> None:
+        """Record that the device was answered; if two agents run as it, record that for operators."""
+        self.answered_at = now = timezone.now()
+        if self.overlap.record_message(time.monotonic()):
             with suppress(*UNANSWERED):  # it is found again
                 await in_thread(lambda: note_copy(device_id=self.device_id, now=now))
 
     async def end(self) -> None:
-        """The device of a socket that broke off is missed at once."""
-        heard_at = self.heard_at
-        if heard_at is None or not self.broke_off:
+        """Record the loss of a socket that broke off."""
+        answered_at = self.answered_at
+        if answered_at is None or not self.broke_off:
             return
         try:
-            await in_thread(lambda: record_lost_socket(device_id=self.device_id, heard_at=heard_at, now=timezone.now()))
+            await in_thread(
+                lambda: record_lost_socket(device_id=self.device_id, heard_at=answered_at, now=timezone.now())
+            )
         except UNANSWERED as error:  # it is missed when its time is up
             problem_of(error)
 
 
-async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: str, line: _Line) -> None:
+async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: str, state: _SocketState) -> None:
     """One at a time: a device that sends faster than it is answered is slowed down by its own connection."""
     while True:
         event = await receive()
         if event["type"] == "websocket.disconnect":
-            line.broke_off = event.get("code") in BROKEN_OFF
+            state.broke_off = event.get("code") in BROKEN_OFF
             return
         data: bytes = event.get("bytes") or (event.get("text") or "").encode()
         try:
@@ -116,7 +118,7 @@ async def _answer_frames(receive: Receive, send: Send, shown: Shown, address: st
             await send({"type": "websocket.close", "code": BAD_FRAME, "reason": error.code})
             return
         answered = await _answered(frame, shown, address)
-        await line.heard()
+        await state.record_answer()
         await send({"type": "websocket.send", "text": msgspec.json.encode(answered).decode()})
 
 
@@ -147,7 +149,7 @@ async def _answer_frame(frame: RequestFrame, shown: Shown) -> PlatformFrame:
         return Refusal(id=frame.id, problem=problem)
 
 
-async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown, line: _Line) -> None:
+async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown, state: _SocketState) -> None:
     while True:
         hints = await inbox.take()
         if RESTART in hints:
@@ -155,7 +157,7 @@ async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown, line: _Line) ->
             await send({"type": "websocket.close", "code": RESTART_CODE, "reason": reason})
             return
         if OPENED in hints:
-            line.beside.newer_opened(time.monotonic())
+            state.overlap.record_newer_socket(time.monotonic())
         if WAKE in hints:
             await send({"type": "websocket.send", "text": WAKE_FRAME})
         if DROP in hints:

@@ -14,7 +14,7 @@ from coterie.registry.models import Alias, Description, ModelPair, ModelVersion
 @audited("registry.describe_pair", subject="pair")
 def describe_pair(*, pair: ModelPair, name: str | None = None, notes: str | None = None) -> None:
     """Change a pair's name or notes; None: unchanged. Its slug stays. Raises BadName."""
-    save_given(pair, name=name and checked_name(name), notes=notes)
+    save_given(pair, name=None if name is None else checked_name(name), notes=notes)
 
 
 @audited("registry.archive_pair", subject="pair")
@@ -41,7 +41,7 @@ def _description(arguments: Mapping[str, object]) -> Description | None:
 def describe_version(*, version: ModelVersion, name: str | None = None, notes: str | None = None) -> Description:
     """Change a version's name or notes; None: unchanged. Raises BadName."""
     description, _ = Description.objects.get_or_create(version=version)
-    save_given(description, name=name and checked_name(name), notes=notes)
+    save_given(description, name=None if name is None else checked_name(name), notes=notes)
     return description
 
 

@@ -2,20 +2,20 @@
 
 import pytest
 
-from coterie.fleet.copies import APART_S, LATE_S, Line, is_copied, note_copy
+from coterie.fleet.copies import APART_S, LATE_S, SocketOverlap, is_copied, note_copy
 from coterie.fleet.models import Device
 from tests.coterie.world import later, make_device
 
 
 def test_who_speaks_twice_long_after_a_newer_socket_was_opened_is_another_agent() -> None:
-    line = Line()
-    assert not line.speaks(0)
-    line.newer_opened(10)
-    line.newer_opened(10 + LATE_S)  # by the copy again: the first counts
-    assert not line.speaks(11), "it was under way"
-    assert not line.speaks(10 + LATE_S), "what a broken line held back comes late"
-    assert not line.speaks(10 + LATE_S + APART_S / 2), "and at once"
-    assert line.speaks(10 + LATE_S + APART_S)
+    overlap = SocketOverlap()
+    assert not overlap.record_message(0)
+    overlap.record_newer_socket(10)
+    overlap.record_newer_socket(10 + LATE_S)  # by the copy again: the first counts
+    assert not overlap.record_message(11), "it was under way"
+    assert not overlap.record_message(10 + LATE_S), "what a broken line held back comes late"
+    assert not overlap.record_message(10 + LATE_S + APART_S / 2), "and at once"
+    assert overlap.record_message(10 + LATE_S + APART_S)
 
 
 @pytest.mark.django_db
