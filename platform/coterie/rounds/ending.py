@@ -4,6 +4,7 @@ import logging
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Count, Max
 
 from coterie.core.events import wake_devices
 from coterie.federations.models import Federation
@@ -75,7 +76,18 @@ def conclude(*, round_: Round, now: datetime) -> None:
         base_version = merge.base_version
         step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge, base_version=base_version)
     else:
-        abandon(round_=round_, reason=decision.reason, now=now)
+        abandon(round_=round_, reason=_with_main_cause(round_, decision.reason), now=now)
+
+
+def _with_main_cause(round_: Round, reason: Reason) -> Reason:
+    """`reason`, and why most devices sent no update where that is not the closing itself, as without consent."""
+    without = round_.assignments.filter(state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED))
+    causes = without.exclude(reason_code__in=(reasons.CLOSED.code, "")).values_list("reason_code")
+    main = causes.annotate(devices=Count("pk"), sentence=Max("reason_sentence")).order_by("-devices", "reason_code")
+    for _, devices, sentence in main[:1]:
+        whole = f"{reason.sentence}; of {without.count()} devices that sent none, {devices}: {sentence}"
+        return Reason(reason.code, whole[:400])
+    return reason
 
 
 def _summed(round_: Round, decision: Decision, now: datetime) -> Decision:

@@ -8,7 +8,9 @@ from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
 from coterie.rounds.advancing import advance_federation, sweep
+from coterie.rounds.assigning import release_assignment
 from coterie.rounds.models import Assignment, Round
+from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress
 from tests.coterie.world import (
     ON_BATTERY,
@@ -86,6 +88,26 @@ def test_a_round_without_enough_updates_is_abandoned_at_its_deadline() -> None:
     assert set(Assignment.objects.values_list("state", "reason_code")) == {("released", "rounds.round_closed")}
     sweep(now=later(63))
     assert federation.rounds.get(number=2).reason_code == "rounds.pause"
+
+
+def test_an_abandoned_round_says_why_most_devices_sent_nothing() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=3, min_updates=2, deadline_s=60)
+    devices = fleet_of(3)
+    for device in devices:
+        device.check_in(later(0))
+    refused = Reason("owner.not_agreed", "the owner has not agreed to it")
+    for device in devices[:2]:
+        assignment = device.check_in(later(1)).assignment
+        assert assignment is not None
+        release_assignment(device=device.row, assignment_id=assignment.assignment, reason=refused, now=later(2))
+    sweep(now=later(61))
+    sweep(now=later(62))
+    first = Round.objects.get(number=1)
+    assert first.reason_sentence == (
+        "needs 2 updates, 0 came before the deadline; of 3 devices that sent none, 2: the owner has not agreed to it"
+    )
 
 
 def test_a_silent_device_is_replaced_and_may_come_back() -> None:
