@@ -122,12 +122,17 @@ def change_plan(*, federation: Federation, plan: object, instead_of: object = No
     one by now, WireError ``plan.invalid`` or ``plan.unknown_kind``, or PlanDoesNotFit.
     """
     held = Federation.objects.select_for_update(no_key=True).get(pk=federation.pk)
-    if instead_of is not None and plan_document(parse_plan(instead_of)) != held.plan:
+    if instead_of is not None and not _is_same_plan(instead_of, held.plan):
         raise PlanChanged(federation=federation.slug)
     parsed = parse_plan(plan)
     check_plan_fits(parsed, federation.pair, federation.cloud_data)
     federation.plan, federation.kept_back = plan_document(parsed), 0
     federation.save(update_fields=["plan", "kept_back"])
+
+
+def _is_same_plan(one: object, stored: object) -> bool:
+    """Whether both say the same; either may leave out hyperparameters that have their defaults."""
+    return one == stored or parse_plan(one) == parse_plan(stored)
 
 
 @audited("federations.change_terms", subject="federation")

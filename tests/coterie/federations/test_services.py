@@ -135,3 +135,11 @@ def test_a_plan_that_somebody_else_has_changed_meanwhile_is_not_replaced_by_one_
     federation.refresh_from_db()
     assert federation.plan["codec"]["kind"] == "float32"
     change_plan(federation=federation, plan={"local": {"kind": "sgd", "epochs": 3}}, instead_of=dict(federation.plan))
+
+
+def test_a_plan_is_found_unchanged_whatever_it_leaves_out_and_where_it_holds_lists() -> None:
+    in_phases = {"rollout": {"kind": "canary", "phases": [{"share": 0.5}]}}
+    federation = make(plan=in_phases)
+    federation.refresh_from_db()
+    change_plan(federation=federation, plan={}, instead_of=federation.plan)
+    change_plan(federation=federation, plan=in_phases, instead_of={})
