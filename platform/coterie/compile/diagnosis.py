@@ -43,9 +43,9 @@ def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | 
     place = _place(error, module).within(owner)
     if any(isinstance(value, PackedSequence) for frame, _ in _frames(error) for value in frame.f_locals.values()):
         return PackedSequences(**place.fields())
-    if isinstance(error, DATA_DEPENDENT) and _counts_batches(module.get_submodule(place.module)):
-        return ExportFailed(detail=COUNTED, **place.fields())
     if isinstance(error, DATA_DEPENDENT):
+        if loss is None and _counts_batches(module.get_submodule(place.module)):
+            return ExportFailed(detail=COUNTED, **place.fields())
         return DataDependent(**place.fields())
     detail = str(error).strip().splitlines() or [type(error).__name__]
     if "Constraints violated" in detail[0]:
