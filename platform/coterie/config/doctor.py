@@ -12,12 +12,11 @@ from typing import Literal, NamedTuple
 import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.migrations.executor import MigrationExecutor
 
 from coterie.accounts.models import Operator
 from coterie.child.trial_job import try_confinement
 from coterie.cluster.this_host import detect_gpus
-from coterie.config.schema import OtherSchema, refuse_other
+from coterie.config.schema import OtherSchema, changes_to_make, refuse_other, refuse_unfinished
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
 from coterie.core.scheduler_heartbeat import NO_WORKER, is_late, no_worker
@@ -89,25 +88,20 @@ def _tables() -> Told:
     except OtherSchema as error:
         yield "wrong", str(error)
         return
-    if to_make := _changes_to_make():
-        yield "wrong", f"{to_make} changes are to be made: coterie migrate"
+    if to_make := changes_to_make():
+        yield "wrong", f"{len(to_make)} changes are to be made: coterie migrate"
     else:
         yield "fine", "the tables are those of this version"
         if not Operator.objects.exists():
             yield "warning", "nobody can sign in: coterie createsuperuser"
 
 
-def _changes_to_make() -> int:
-    executor = MigrationExecutor(connection)
-    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-
-
 def _tables_are_ours() -> bool:
     try:
-        refuse_other()
+        refuse_unfinished()
     except OtherSchema:
         return False
-    return not _changes_to_make()
+    return True
 
 
 def _history() -> Told:

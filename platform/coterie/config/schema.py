@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations import Migration
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -33,16 +34,17 @@ def refuse_other() -> None:
 def refuse_unfinished() -> None:
     """Return if the tables are those of this code. Raises OtherSchema."""
     refuse_other()
-    applied = MigrationRecorder(connections[DEFAULT_DB_ALIAS]).applied_migrations()
-    to_make = [
-        change
-        for change, migration in _migrations().items()
-        if change not in applied and not (migration.replaces and set(migration.replaces) <= set(applied))
-    ]
-    if to_make:
+    if to_make := changes_to_make():
         raise OtherSchema(
             f"the tables lack {len(to_make)} changes of this version of Coterie: say `coterie migrate` first"
         )
+
+
+def changes_to_make(database: str = DEFAULT_DB_ALIAS) -> list[Change]:
+    """Changes of this code that `coterie migrate` would make to the tables, in their order."""
+    executor = MigrationExecutor(connections[database])
+    planned = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [(migration.app_label, migration.name) for migration, _ in planned]
 
 
 def unknown_changes(applied: Collection[Change]) -> list[str]:

@@ -19,11 +19,10 @@ import uvicorn
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from coterie.config import memory
 from coterie.config.announce import FirstOperator, Ready, announce
-from coterie.config.schema import OtherSchema, refuse_other
+from coterie.config.schema import OtherSchema, changes_to_make, refuse_other
 from coterie.config.server_options import REFUSED, ServerOptions
 from coterie.config.serving import BoundedServer, server_config
 from coterie.config.tls import ServerTls, read_tls
@@ -127,8 +126,7 @@ def _prepare(options: ServerOptions) -> None:
     except OtherSchema as error:
         logger.error("%s", error)
         sys.exit(REFUSED)
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    if changes_to_make():
         call_command("migrate", verbosity=0)
     _finish_key_rotation()
     _see_to_first_operator(options, Path(options.state) / PASSWORD_FILE)

@@ -84,10 +84,12 @@ def _with_main_cause(round_: Round, reason: Reason) -> Reason:
     without = round_.assignments.filter(state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED))
     causes = without.exclude(reason_code__in=(reasons.CLOSED.code, "")).values_list("reason_code")
     main = causes.annotate(devices=Count("pk"), sentence=Max("reason_sentence")).order_by("-devices", "reason_code")
-    for _, devices, sentence in main[:1]:
-        whole = f"{reason.sentence}; of {without.count()} devices that sent none, {devices}: {sentence}"
-        return Reason(reason.code, whole[:400])
-    return reason
+    found = main.first()
+    if found is None:
+        return reason
+    _, devices, sentence = found
+    whole = f"{reason.sentence}; of {without.count()} devices that sent none, {devices}: {sentence}"
+    return Reason(reason.code, whole[:400])
 
 
 def _summed(round_: Round, decision: Decision, now: datetime) -> Decision:

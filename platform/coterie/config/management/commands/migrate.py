@@ -5,10 +5,8 @@ import sys
 from django.core.management import CommandError
 from django.core.management.base import CommandParser
 from django.core.management.commands import migrate
-from django.db import connections
-from django.db.migrations.executor import MigrationExecutor
 
-from coterie.config.schema import OtherSchema, refuse_other
+from coterie.config.schema import OtherSchema, changes_to_make, refuse_other
 from coterie.core.reporting_command import ReportingCommand
 
 
@@ -42,6 +40,4 @@ class Command(ReportingCommand, migrate.Command):
 
 def _missing(database: str) -> list[str]:
     """Migrations that the tables lack, in their order: ``fleet.0002_names``."""
-    executor = MigrationExecutor(connections[database])
-    planned = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{migration.app_label}.{migration.name}" for migration, _ in planned]
+    return [f"{app}.{name}" for app, name in changes_to_make(database)]
