@@ -5,6 +5,7 @@ const SIZES = ["B", "kB", "MB", "GB", "TB"] as const;
 const COUNT = numbers();
 const THREE_DIGITS = numbers({ minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 const SIX_DIGITS = numbers({ maximumSignificantDigits: 6 });
+const THREE_PLACES = numbers({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const TWO_DIGITS = numbers({ maximumSignificantDigits: 2 });
 const ONE_PLACE = numbers({ maximumFractionDigits: 1 });
 const SHORT_PERCENT = numbers({ style: "percent", maximumFractionDigits: 2 });
@@ -19,6 +20,11 @@ export function counted(many: number): string {
 /** A number that somebody has set: "0.05". */
 export function decimal(value: number): string {
   return SIX_DIGITS.format(value);
+}
+
+/** How far models or data are apart: "0.490". */
+export function distance(value: number): string {
+  return THREE_PLACES.format(value);
 }
 
 /** Bytes as a person reads them, in powers of 1000: "39.8 kB". */

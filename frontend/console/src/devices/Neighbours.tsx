@@ -4,17 +4,14 @@ import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { BarChart } from "../chart/BarChart";
 import { Answer } from "../components/Answer";
-import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
-import { percent } from "../components/units";
+import { distance, percent } from "../components/units";
 import { t } from "../language/t";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import { type Neighbourhood, neighboursQuery } from "./queries";
 
 type Shares = Neighbourhood["own"];
-
-const NATS = numbers({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
 /** What classes the device meets, beside the devices that meet the most similar ones; in each federation it told. */
 export function Neighbours({ id }: { id: string }) {
@@ -78,7 +75,7 @@ function Neighbouring({ of: { federation_name, labels, own, neighbours } }: { of
 function columnsOf(own: Shares, labels: readonly string[]): readonly SmallColumn<Shares>[] {
   return [
     { header: "Device", cell: (one) => <Name of={one} own={one === own} /> },
-    { header: "Apart", align: "end", cell: (one) => (one === own ? "–" : NATS.format(one.divergence)) },
+    { header: "Apart", align: "end", cell: (one) => (one === own ? "–" : distance(one.divergence)) },
     { header: "Error", align: "end", cell: (one) => (one.error === null ? t`untold` : percent(one.error)) },
     ...labels.map((label, place) => ({
       header: label,

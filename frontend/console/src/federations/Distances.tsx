@@ -1,11 +1,9 @@
 import { Text } from "@mantine/core";
-import { numbers } from "../components/locale";
 import { Panel } from "../components/Panel";
+import { distance } from "../components/units";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
 import type { Split } from "./division";
-
-const NATS = numbers({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
 /** How far apart the models of any two groups are, and those of one among themselves. */
 export function Distances({ of: split }: { of: Split }) {
@@ -18,7 +16,7 @@ export function Distances({ of: split }: { of: Split }) {
     ...names.map((other) => ({
       header: other,
       align: "end" as const,
-      cell: (one: string) => NATS.format(between(one, other)),
+      cell: (one: string) => distance(between(one, other)),
       tint: (one: string) => (farthest === 0 ? 0 : between(one, other) / farthest),
     })),
   ];
