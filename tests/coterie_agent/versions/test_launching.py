@@ -22,9 +22,9 @@ from coterie_agent.versions.launching import run_current
 run_current(["--home", sys.argv[1], sys.argv[2]])
 print("own")
 """
-CHECKS_IN = 'sleep 60 & touch "{versions}/checked-in"; wait'
+CHECKS_IN = 'touch "{versions}/checked-in"; while :; do sleep 0.1; done'
 CRASHES = "exit 3"
-HANGS = "sleep 60 & wait"
+HANGS = "while :; do sleep 0.1; done"
 MIGRATES = '"{python}" -c "{sql}"; exit 3'
 
 
@@ -43,7 +43,7 @@ class Device:
         (python.parents[1] / "pyvenv.cfg").touch()
         does = does.format(versions=self.versions.root, python=sys.executable, sql=self._migration())
         noted = f'echo {version} "$@" >> "{self.home.root}/ran"'
-        script = f"#!/bin/sh\n{noted}\ntrap 'kill $!; exit 0' TERM\n{does}\n"
+        script = f"#!/bin/sh\n{noted}\ntrap 'exit 0' TERM\n{does}\n"
         python.write_text(script)
         python.chmod(0o755)
 
