@@ -100,16 +100,18 @@ def manage(command: str, arguments: Sequence[str]) -> None:
 
 @contextmanager
 def tables_checked() -> Iterator[None]:
-    """Raises Failed where what is done here fails because the tables are those of another version."""
+    """Raises Failed where what is done here fails because the database is away or has tables of another version."""
     from django.db import DatabaseError
 
-    from coterie.config.schema import OtherSchema, refuse_unfinished
+    from coterie.config.schema import NoDatabase, OtherSchema, refuse_to_start
 
     try:
         yield
     except DatabaseError as error:
         try:
-            refuse_unfinished()
+            refuse_to_start()
+        except NoDatabase as away:
+            raise Failed("cli.no_database", f"This cannot be done now: {away}.") from error
         except OtherSchema as other:
             raise Failed("cli.other_schema", f"This cannot be done yet: {other}.") from error
         raise

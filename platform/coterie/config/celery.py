@@ -1,7 +1,6 @@
 """The Celery app: threads of the server in embedded mode, processes of their own in scaled mode."""
 
 import os
-import sys
 
 from celery import Celery, signals
 from celery.worker import WorkController
@@ -19,15 +18,14 @@ app.set_default()
 @signals.worker_init.connect
 @signals.beat_init.connect
 def refuse_other_schema(**_: object) -> None:
-    """Exit before anything is done with tables of another version; embedded mode's server checks that itself."""
-    from coterie.config.schema import OtherSchema, refuse_unfinished  # Django's database layer is ready only now
+    """Exit before anything is done with tables of another version; embedded mode's server checks that itself.
 
-    if settings.EMBEDDED:
-        return
-    try:
-        refuse_unfinished()
-    except OtherSchema as error:
-        sys.exit(str(error))
+    A database that does not answer ends it too: after other errors Celery goes on, with tables that were not looked at.
+    """
+    from coterie.config.schema import exit_at_other  # Django's database layer is ready only now
+
+    if not settings.EMBEDDED:
+        exit_at_other()
 
 
 @signals.worker_init.connect

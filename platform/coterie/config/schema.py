@@ -1,8 +1,9 @@
 """Checks that the tables are those of this code: older code on newer tables would write unexpected values."""
 
+import sys
 from collections.abc import Collection, Iterable, Mapping
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -14,6 +15,10 @@ Change = tuple[str, str]
 
 class OtherSchema(Exception):
     """The database was used by a version of Coterie with tables that this one cannot migrate."""
+
+
+class NoDatabase(Exception):
+    """The database does not answer."""
 
 
 def refuse_other() -> None:
@@ -38,6 +43,25 @@ def refuse_unfinished() -> None:
         raise OtherSchema(
             f"the tables lack {len(to_make)} changes of this version of Coterie: say `coterie migrate` first"
         )
+
+
+def refuse_to_start() -> None:
+    """Return if the database answers and its tables are those of this code. Raises NoDatabase and OtherSchema."""
+    try:
+        refuse_unfinished()
+    except OperationalError as error:
+        raise NoDatabase(
+            f"the database does not answer ({error}): start it, or correct COTERIE_DATABASE_URL; "
+            "docs/runbooks/database-away.md says more"
+        ) from error
+
+
+def exit_at_other() -> None:
+    """End this process with a sentence, unless the database answers and its tables are those of this code."""
+    try:
+        refuse_to_start()
+    except (NoDatabase, OtherSchema) as error:
+        sys.exit(str(error))
 
 
 def changes_to_make(database: str = DEFAULT_DB_ALIAS) -> list[Change]:

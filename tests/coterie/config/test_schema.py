@@ -1,5 +1,12 @@
 """Tables that newer code has changed are left alone."""
 
+import os
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -46,3 +53,40 @@ def test_tables_of_which_a_migration_replaces_all_changes_are_taken_and_others_r
         refuse_other()
     with pytest.raises(CommandError, match=lacks):
         call_command("migrate")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("coterie", "serve", "--port", "0"),
+        ("coterie", "migrate"),
+        ("celery", "-A", "coterie.config.celery", "worker", "--pool", "threads"),
+        ("celery", "-A", "coterie.config.celery", "beat"),
+    ],
+    ids=lambda command: command[-1] if command[0] == "celery" else command[1],
+)
+def test_a_process_ends_with_a_sentence_where_the_database_does_not_answer(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        closed = listener.getsockname()[1]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COTERIE_", "DJANGO_"))}
+    settings = {
+        "COTERIE_MODE": "scaled",
+        "COTERIE_STATE": str(tmp_path),
+        "COTERIE_DATABASE_URL": f"postgresql://coterie@127.0.0.1:{closed}/coterie",
+        "COTERIE_REDIS_URL": f"redis://127.0.0.1:{closed}/0",
+        "COTERIE_SECRET_KEY": "0" * 50,
+        "COTERIE_SIGNING_KEY": "0" * 64,
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=tmp_path,
+        env=kept | settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "the database does not answer" in ended.stderr and "Traceback" not in ended.stderr
