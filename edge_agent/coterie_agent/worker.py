@@ -52,6 +52,7 @@ from coterie_agent.store.work import Outcome
 from coterie_agent.training.halt import Halt
 from coterie_agent.trials import Trials
 from coterie_agent.variants import FLOAT32
+from coterie_learning.custom_kinds import named_failures
 from coterie_wire.bundle import BlobRef, Difference, Manifest, SignedManifest, verify_manifest
 from coterie_wire.errors import WireError
 from coterie_wire.meeting import Gathering, Roster
@@ -194,7 +195,8 @@ class Worker:
 
     def _attempt(self, action: Action) -> None:
         try:
-            self._perform(action)
+            with named_failures():
+                self._perform(action)
             self._retrying.succeed()
         except (AgentError, WireError) as error:
             if self._retrying.handles(error):

@@ -8,7 +8,9 @@ none is loaded before its distribution is signed off in this Python environment:
 import pkgutil
 import re
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -87,6 +89,24 @@ def signed_off_distributions() -> frozenset[str]:
     return frozenset(normalised(name) for name in names if name)
 
 
+@contextmanager
+def named_failures() -> Iterator[None]:
+    """Raises WireError ``kinds.failed``, which names the distribution, in place of an error of the code of a kind.
+
+    An error is of a kind where it passed through the package of an offer that is signed off. WireErrors, and errors of
+    all other code, stay what they are.
+    """
+    try:
+        yield
+    except WireError:
+        raise
+    except Exception as error:
+        failure = _failure_of(error)
+        if failure is None:
+            raise
+        raise failure from error
+
+
 def sign_off(distribution: str) -> None:
     """Allow processes started from now on to load the kinds of `distribution`.
 
@@ -109,6 +129,25 @@ def withdraw(distribution: str) -> None:
 def normalised(distribution: str) -> str:
     """The name of a distribution as package indices compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def _failure_of(error: Exception) -> WireError | None:
+    """What to raise in place of `error`; None: it did not pass through the code of a kind."""
+    if not signed_off_distributions():
+        return None
+    by_package = {_package(offer.target): offer for offer in offers() if offer.refusal is None}
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        offer = by_package.get(_package(frame.f_globals.get("__name__", "")))
+        if offer is not None:
+            where = f"{frame.f_code.co_qualname}, line {line} of {Path(frame.f_code.co_filename).name}"
+            what = f"{type(error).__name__}: {error}".removesuffix(": ")
+            return WireError("kinds.failed", f"{offer.distribution} {offer.version} failed in {where}: {what}")
+    return None
+
+
+def _package(target: str) -> str:
+    """The top-level package of ``package.module:Class``."""
+    return target.partition(":")[0].partition(".")[0]
 
 
 def _write(distributions: frozenset[str]) -> None:

@@ -57,6 +57,7 @@ CODES: Mapping[str, str] = {
     "secure_sum.wrong_share": "Shares that were revealed give another secret than the device published.",
     "secure_sum.wrong_sum": "The sum is of no vectors that such devices send: a device sent another than it was to.",
     "state.damaged": "What an algorithm remembers from round to round was changed on the disk; it is forgotten.",
+    "kinds.failed": "The code of a kind of another package raised an error: mend it, or choose another kind.",
     "kinds.not_installed": "No distribution of that name that brings kinds is installed in this environment.",
     "kinds.not_writable": "The file that names the distributions that are signed off cannot be written.",
     "partial.malformed": "The file is not the sum that was asked for: of other tensors, or of other updates.",

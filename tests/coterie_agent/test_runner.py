@@ -26,6 +26,9 @@ from coterie_agent.store.work import Spooled, StreamPart, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.consent import WORDS
+from coterie_learning.custom_kinds import Offer
+from coterie_learning.local import StepScalars
+from coterie_learning.local.sgd import Sgd
 from coterie_wire.contract import features
 from coterie_wire.messages import OfferUpdate, PrivacyBudget, ReleaseAssignment
 from coterie_wire.structs import from_json
@@ -243,6 +246,29 @@ def test_an_assignment_that_cannot_be_trained_is_given_back(
     platform.wait_for(lambda: any(isinstance(message, ReleaseAssignment) for message in platform.received))
     (release,) = (message for message in platform.received if isinstance(message, ReleaseAssignment))
     assert release.reason.code == "plan.unknown_kind"
+
+
+def test_an_assignment_whose_own_kind_fails_is_given_back_and_the_agent_goes_on(
+    platform: FakePlatform, new_agent: NewAgent, stocked: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Sgd, step: int) -> StepScalars:
+        return StepScalars(learning_rate=1 / (2 - step))
+
+    offer = Offer("local", "acme_broken", "acme-kinds", "1.0", f"{__name__}:Broken")
+    agent = new_agent().start()
+    with monkeypatch.context() as patch:
+        patch.setattr("coterie_learning.custom_kinds.signed_off_distributions", lambda: frozenset({"acme-kinds"}))
+        patch.setattr("coterie_learning.custom_kinds.offers", lambda: [offer])
+        patch.setattr(Sgd, "step_scalars", broken)
+        platform.assign("a1")
+        platform.wait_for(lambda: any(isinstance(message, ReleaseAssignment) for message in platform.received))
+    (release,) = (message for message in platform.received if isinstance(message, ReleaseAssignment))
+    assert release.reason.code == "kinds.failed"
+    assert release.reason.sentence.startswith("acme-kinds 1.0 failed in ")
+    assert release.reason.sentence.endswith(" of test_runner.py: ZeroDivisionError: division by zero")
+    until(agent, lambda: stocked.work.is_finished("a1"))
+    platform.assign("a2")
+    platform.wait_for(lambda: "a2" in platform.accepted)
 
 
 def test_a_finished_assignment_that_an_old_answer_names_is_not_trained_again(
