@@ -1,4 +1,4 @@
-"""Candidates worse than the champion: how many in a row a federation does not publish, and what it does then.
+"""Candidates worse than the champion, or not finite: how many in a row it does not publish, and what it does then.
 
 Where devices' data differ, an average of what they learned may be worse than the champion each time: the next round
 begins where this one did, and has the same result.
@@ -46,7 +46,7 @@ def count_published(*, federation: Federation) -> None:
 def _what_to_change(candidates: int, why: Reason) -> Reason:
     return Reason(
         KEPT_BACK,
-        f"it paused itself after {candidates} candidates in a row that were worse, the last: {why.sentence[:160]}. "
-        "Allow a larger tolerance, set a patience, or change the plan: fewer epochs, a smaller learning rate, "
-        "local prox, more updates a round",
+        f"it paused itself after {candidates} candidates in a row that were not published, the last: "
+        f"{why.sentence[:160]}. Allow a larger tolerance, set a patience, or change the plan: fewer epochs, "
+        "a smaller learning rate, local prox, more updates a round",
     )

@@ -19,6 +19,7 @@ from coterie.privacy.streams import record_release, stream_of
 from coterie.registry.models import Metric, ModelPair, ModelVersion, Role
 from coterie.registry.services import publish_version
 from coterie.rollouts.advancing import plan_rollout
+from coterie_wire.conditions import Reason
 
 
 @transaction.atomic
@@ -57,6 +58,19 @@ def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now
     if outcome.split is not None:
         _split(federation, merge, outcome.split, now)
     end(merge, State.PUBLISHED, reason=None, metrics=figures, now=now, result_version=versions[-1])
+
+
+@transaction.atomic
+def abandon(*, merge: Merge, reason: Reason, now: datetime) -> None:
+    """End a merge that failed and that no further attempt would change.
+
+    A candidate that is not finite counts as kept back, like one that is worse than the champion: the next round begins
+    where this one did, and is likely to end alike.
+    """
+    federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(merges=merge.pk)
+    ended = end(merge, State.ABANDONED, reason=reason, metrics={}, now=now)
+    if ended and reason.code == reasons.NOT_FINITE:
+        count_kept_back(federation=federation, why=reason, now=now)
 
 
 def _record_release(merge: Merge, outcome: MergeOutcome, now: datetime) -> None:

@@ -17,13 +17,11 @@ from coterie.merging import reasons
 from coterie.merging.averaging import Merger, average, merge_here_or_in_child
 from coterie.merging.distilling import Distiller, distil, distil_in_a_child
 from coterie.merging.models import Merge
-from coterie.merging.publishing import publish_outcome
+from coterie.merging.publishing import abandon, publish_outcome
 from coterie.merging.showing import Shown
 from coterie.merging.transitions import (
     MAX_ATTEMPTS,
-    State,
     WhyItWaits,
-    end,
     hold,
     postpone_after_failure,
     postpone_without_blame,
@@ -65,7 +63,7 @@ def run_merge(
                 logger.warning("%s waits: %s", merge, error)
                 postpone_without_blame(merge, why, lease=lease, now=clock())
             elif isinstance(error, CoterieError):
-                end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=clock())
+                abandon(merge=merge, reason=_reason(error), now=clock())
             else:
                 problem = f"{type(error).__name__}: {error}"
                 postpone_after_failure(merge, problem, lease=lease, now=clock())
@@ -97,7 +95,7 @@ def _retry_later(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: da
     merge.refresh_from_db(fields=["attempts"])
     logger.warning("%s failed, attempt %d: %s", merge, merge.attempts, error)
     if merge.attempts >= MAX_ATTEMPTS:
-        end(merge, State.ABANDONED, reason=_reason(error), metrics={}, now=now)
+        abandon(merge=merge, reason=_reason(error), now=now)
     else:
         postpone_after_failure(merge, f"{error} [{error.code}]", lease=lease, now=now)
 

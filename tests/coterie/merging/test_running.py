@@ -4,6 +4,7 @@ import errno
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 import numpy as np
@@ -13,7 +14,7 @@ from onnx import TensorProto, checker, helper
 from rest_framework.test import APIClient
 
 from coterie.child.errors import Crashed, DiskFull
-from coterie.cloud.averaging_job import LeftOut, MergeArguments, MergeResult
+from coterie.cloud.averaging_job import LeftOut, MergeArguments, MergeResult, NotFinite
 from coterie.federations.models import Federation
 from coterie.federations.services import change_terms, start_federation
 from coterie.fleet.models import Device
@@ -220,6 +221,28 @@ class TestPatience:
         sweep(now=later(40))
         wait = device.check_in(later(41)).wait
         assert wait is not None and wait == federation.reason()
+
+    def test_ends_with_a_pause_after_candidates_that_are_not_finite(
+        self, federation: Federation, device: ScriptedDevice
+    ) -> None:
+        def diverges(*_: object, **__: object) -> NoReturn:
+            raise NotFinite(tensor="weight")
+
+        change_terms(federation=federation, tolerance=0.02, patience=None, attempts=2)
+        for at in (0, 10):
+            directive = device.check_in(later(at))
+            assert directive.assignment is not None
+            device.deliver(directive.assignment.assignment, later(at + 1), seed=at + 1)
+            sweep(now=later(at + 2))
+            round_ = merged(Round.objects.get(state="merging"), merger=diverges, at=at + 3)
+            assert (round_.state, round_.reason_code) == ("abandoned", "merge.not_finite")
+        federation.refresh_from_db()
+        assert (federation.state, federation.reason_code, federation.kept_back) == (
+            "paused",
+            "federations.kept_back",
+            2,
+        )
+        assert "not finite, in tensor weight" in federation.reason_sentence
 
     def test_begins_anew_when_it_is_started_again(self, federation: Federation, device: ScriptedDevice) -> None:
         change_terms(federation=federation, tolerance=0.02, patience=None, attempts=1)
