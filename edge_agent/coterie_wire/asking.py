@@ -1,7 +1,7 @@
-"""Questions to a fleet: what an owner lets the device be counted in, and what the platform asks of it.
+"""Questions to a fleet: the subjects that a device's owner lets it answer, and the question that it is asked.
 
-A device answers in a secure sum (`coterie_wire.secure_sum`), whose messages name its answer as their assignment; one
-that will not says why in a `ReleaseAssignment`.
+A device answers in a secure sum (`coterie_wire.secure_sum`), whose messages carry the ID of its answer as their
+assignment. A device that declines gives its reason in a `ReleaseAssignment`.
 """
 
 from typing import Annotated
@@ -13,25 +13,25 @@ from coterie_wire.message import Identifier, Message
 
 MOST_SUBJECTS = 20
 Subject = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
-"""What a question is about, e.g. ``classes``; an owner agrees to each by itself."""
+"""Subject of a question, e.g. ``classes``; the owner agrees to each subject separately."""
 
 
 class OfferToAnswer(Message, frozen=True):
-    """What its owner lets the device be counted in."""
+    """The questions that the device's owner lets it answer."""
 
     subjects: Annotated[tuple[Subject, ...], Meta(max_length=MOST_SUBJECTS)]
-    """Those that its owner agrees to, of those that its agent knows."""
+    """Subjects that the owner agrees to, among those that the agent knows."""
     without_noise: bool = False
-    """Also where the sum has no noise."""
+    """Whether the owner also agrees where no noise is added to the sum."""
     min_devices: Annotated[int, Meta(ge=3)] = 10
-    """Devices that are summed at least."""
+    """Fewest devices over which an answer may be summed."""
 
 
 class OpenQuestion(Message, frozen=True):
-    """A question that the device is asked, until it has answered or declined."""
+    """A question to the device; it is sent at each check-in until the device has answered or declined."""
 
     answer: Identifier
-    """What the device's part in the sum is known by."""
+    """ID of the device's answer, which the messages of the secure sum carry as their assignment."""
     federation: str
     question: msgspec.Raw
     """A `coterie_learning.question.Question`."""

@@ -1,4 +1,4 @@
-"""How a device asks for the certificate of its connection (mutual TLS): PKCS #10, and who vouches for the new key."""
+"""Certificates for mutual TLS: a device's request (PKCS #10), signed with its earlier keys, and the reply."""
 
 from typing import Annotated
 
@@ -12,8 +12,8 @@ _PURPOSE = b"coterie: the next certificate\0"
 
 
 class AskCertificate(Message, frozen=True):
-    """Certify a key that the device has drawn. It goes over a connection without a certificate, since it is what a
-    device sends whose certificate has expired."""
+    """Certify a key that the device has generated. It is sent over a connection without a client certificate, because
+    a device whose certificate has expired sends it too."""
 
     request: Annotated[bytes, Meta(max_length=4096)]
     """A PKCS #10 request (RFC 2986, DER) for an Ed25519 key; its subject is not read."""
@@ -25,12 +25,12 @@ class AskCertificate(Message, frozen=True):
 
 
 class Certified(Message, frozen=True):
-    """The certificate; the device shows it from now on."""
+    """The certificate, which the device presents from now on."""
 
     chain: Annotated[tuple[Annotated[bytes, Meta(max_length=8192)], ...], Meta(min_length=1, max_length=MAX_CHAIN)]
-    """X.509 (DER): the device's, then those of the authorities that lead from it to one that a server trusts."""
+    """X.509 certificates (DER): the device's own, then the intermediate authorities up to one that a server trusts."""
 
 
 def proven_content(request: bytes) -> bytes:
-    """What the key of a former certificate signs, so that the next one is given for it."""
+    """The bytes that the key of an earlier certificate signs to prove that the request is the same device's."""
     return _PURPOSE + request

@@ -1,4 +1,4 @@
-"""A device's log, asked for by an operator and sent where the device's owner allows it."""
+"""A device's log, which an operator requests and the device sends where its owner allows it."""
 
 from typing import Annotated, Literal
 
@@ -9,12 +9,13 @@ from coterie_wire.message import Count, Identifier, Message
 
 LONGEST_HOURS = 168
 MAX_LINES = 2_000
-"""Of one delivery; older ones are left out."""
+"""Most lines of one delivery; older lines are left out."""
 MAX_TEXT = 500
-"""Characters of a line."""
+"""Most characters of a line."""
 MAX_LOG_BYTES = 512 << 10
-"""Of the lines of a delivery, as JSON."""
+"""Most bytes of a delivery's lines as JSON."""
 MAX_WHY = 200
+"""Most characters of an operator's stated purpose."""
 LogLevel = Literal["info", "warning", "error"]
 
 
@@ -22,23 +23,23 @@ class SendsLog(Message, frozen=True):
     """Whether a device can send its log."""
 
     refuses: Reason | None = None
-    """Why it sends none, whoever asks; None: its owner's rule decides about each request."""
+    """Why the device sends no log to anybody; None: its owner's rule decides about each request."""
 
 
 class LogAsked(Message, frozen=True):
-    """An operator asks for the log of the device, until the device has sent or refused it."""
+    """An operator's request for the device's log; it is repeated until the device has sent or refused the log."""
 
     request: Identifier
     hours: Annotated[int, Meta(ge=1, le=LONGEST_HOURS)]
-    """Only lines of the last so many hours."""
+    """The log covers this many hours up to now."""
     why: Annotated[str, Meta(max_length=MAX_WHY)] = ""
-    """What the operator wants it for."""
+    """The operator's purpose, in the operator's words."""
     keep_days: Count = 0
-    """For how long the platform keeps what is sent."""
+    """Days for which the platform keeps the log."""
 
 
 class LogLine(Message, frozen=True):
-    """A line of a device's log, without secrets and samples."""
+    """A line of a device's log; secrets and samples have been removed."""
 
     at: Annotated[float, Meta(ge=0, le=1e11)]
     """Unix time by the device's clock."""
@@ -49,18 +50,18 @@ class LogLine(Message, frozen=True):
 
 
 class ReportLog(Message, frozen=True):
-    """What the device's owner says to a request for its log."""
+    """The decision of the device's owner about a request for the log."""
 
     request: Identifier
     outcome: Literal["asking", "allowed", "refused"]
-    """``asking``: the owner has not said anything yet."""
+    """``asking``: the owner has not decided yet."""
     reason: Reason
 
 
 class DeliverLog(Message, frozen=True):
-    """The lines that were asked for and allowed, oldest first."""
+    """The requested lines, oldest first, after the owner has allowed it."""
 
     request: Identifier
     lines: Annotated[tuple[LogLine, ...], Meta(max_length=MAX_LINES)] = ()
     left_out: Count = 0
-    """Older lines of the hours that were asked for, which the bounds leave out."""
+    """Number of older lines within the requested hours that are left out because of the limits."""

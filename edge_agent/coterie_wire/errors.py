@@ -1,13 +1,13 @@
-"""What is wrong with a message, a bundle or an update, as a stable code and a sentence."""
+"""Errors in messages, bundles and updates, each a stable code with a sentence."""
 
 from collections.abc import Mapping
 
 import msgspec
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding JSON from outside can raise: of another shape, not UTF-8, nested too deep."""
+"""Exceptions of decoding JSON from outside: wrong shape, not UTF-8, nested too deeply."""
 MAX_DETAIL_CHARS = 400
-"""A detail quotes what was found, which may be as long as its sender likes."""
+"""Longest detail; a detail quotes content from outside, whose length its sender chooses."""
 
 CODES: Mapping[str, str] = {
     "wire.malformed": "The message is not JSON, or not of the shape that the protocol gives it.",
@@ -87,14 +87,14 @@ CODES: Mapping[str, str] = {
     "portion.malformed": "The portion does not hold whole trees over the model's features and classes.",
     "portion.unknown_class": "The classes that help is asked for are not some of the model's, each once and in order.",
 }
-"""Every code of a WireError, with what it means."""
+"""The meaning of each WireError code."""
 
 
 class WireError(Exception):
-    """Bytes from the other side that do not fit the contract.
+    """Received content that breaks the contract.
 
-    `code` is stable and documented (``wire.malformed``); `detail` is a sentence that says what was found and what was
-    expected.
+    `code` is stable and documented, e.g. ``wire.malformed``; `detail` is a sentence that states what was received and
+    what was expected.
     """
 
     def __init__(self, code: str, detail: str) -> None:

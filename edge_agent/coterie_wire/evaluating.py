@@ -1,4 +1,4 @@
-"""Federated evaluation: a device measures a version on samples that it holds out, and tells the figures alone."""
+"""Federated evaluation: a device evaluates a version on its held-out samples and reports the metrics alone."""
 
 from typing import Annotated
 
@@ -11,23 +11,25 @@ from coterie_wire.trial import Fit
 
 
 class Evaluate(Message, frozen=True):
-    """Measure a version, whichever the device holds, when its conditions allow it."""
+    """Evaluate a version, which need not be the one that the device has, when its conditions allow it."""
 
     evaluation: Identifier
     manifest: SignedManifest
-    """Of the version."""
+    """Manifest of the version to evaluate."""
     remaining_s: Seconds
-    """Until the evaluation ends with what has come."""
+    """Seconds until the evaluation ends with the reports that have arrived."""
 
 
 class ReportEvaluation(Message, frozen=True):
-    """What a device has measured, or why it cannot; told once."""
+    """A device's metrics, or why it cannot evaluate the version; sent once."""
 
     evaluation: Identifier
     samples: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    """Held-out samples that were measured."""
+    """Number of held-out samples that were evaluated."""
     fit: Fit | None = None
+    """Metrics of the version; None where there is a `fault`."""
     fault: Reason | None = None
+    """Why the version was not evaluated; None where there is a `fit`."""
 
     def __post_init__(self) -> None:
         if (self.fit is None) is (self.fault is None) or (self.fit is None) is (self.samples > 0):

@@ -1,7 +1,7 @@
-"""Which devices the platform has excluded, in a list that it signs and that devices pass on whenever they talk.
+"""The list of excluded devices, which the platform signs and devices pass on to one another.
 
-Of two lists the newer one holds. Each says in every sealed call and answer how new its own is, and brings it where the
-other one's is older, so that what one of them has heard all of them hear that talk to one another.
+The newest list is valid. In every sealed call and answer a device states how new its list is, and encloses the list
+where the other device's is older. So a new list spreads to all devices that communicate, without the platform.
 """
 
 from collections.abc import Container
@@ -16,11 +16,11 @@ from coterie_wire.message import Count, Identifier
 
 MAX_EXCLUDED = 10_000
 MAX_LIST_BYTES = 1 << 20
-"""Of so many, signed, with room for what is said beside them."""
+"""Most bytes of a signed list of `MAX_EXCLUDED` devices."""
 
 
 class Excluded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Devices whose tickets may not have expired, and hold no more: revoked, gone, or in quarantine."""
+    """Devices whose tickets are no longer valid although they have not expired: revoked, left, or in quarantine."""
 
     protocol: Count
     devices: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_EXCLUDED)]
@@ -29,15 +29,15 @@ class Excluded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExclusionNews(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one device tells another of it."""
+    """A device's list of excluded devices, as it passes it on in a call or an answer."""
 
     written_at: float = 0.0
-    """When the sender's list was written, in seconds since 1970; 0: it has none."""
+    """When the sender's list was written, in seconds since 1970; 0: the sender has none."""
     signed: SignedManifest | None = None
-    """That list, a signed `Excluded`, where the other one's is known to be older."""
+    """The list, a signed `Excluded`, where the receiver's is known to be older; None: it is not enclosed."""
 
 
 def check_not_excluded(device: str, excluded: Container[str]) -> None:
-    """Raises WireError ``discovery.excluded`` where the platform has excluded the device since it named it."""
+    """Raises WireError ``discovery.excluded`` where `device` is in the list of excluded devices."""
     if device in excluded:
         raise WireError("discovery.excluded", f"the platform has excluded device {device}")

@@ -1,4 +1,4 @@
-"""The platform answers for a device whose own model does not, where its owner lets samples go there."""
+"""Predictions by the platform, for samples that a device's own model does not answer and its owner lets it send."""
 
 from typing import Annotated, Literal
 
@@ -8,34 +8,34 @@ from coterie_wire.message import Identifier, Message, Seconds
 from coterie_wire.predictions import Output, Prediction
 
 MAX_SAMPLES = 64
-"""Of one request."""
+"""Most samples of one request."""
 MAX_SAMPLE_BYTES = 512 << 10
 SampleBytes = Annotated[bytes, Meta(min_length=4, max_length=MAX_SAMPLE_BYTES)]
 
 
 class PlatformOffer(Message, frozen=True):
-    """A federation of the device lets the platform answer for it."""
+    """The platform answers for the devices of this federation."""
 
     federation: Annotated[str, Meta(max_length=100)]
     samples: Annotated[int, Meta(ge=1, le=MAX_SAMPLES)]
-    """Of one request at most."""
+    """Most samples of one request."""
 
 
 class AskPlatform(Message, frozen=True):
-    """Answer these samples, and keep nothing of them. Without the owner's consent no device sends it."""
+    """Predict for these samples, which the platform does not store. A device sends it only with its owner's consent."""
 
     federation: Annotated[str, Meta(max_length=100)]
     samples: Annotated[tuple[SampleBytes, ...], Meta(min_length=1, max_length=MAX_SAMPLES)]
     """float32, little-endian, flattened in the order of the model's inputs."""
     remaining_s: Seconds
-    """How long the device waits for the answer."""
+    """Seconds for which the device waits for the answer."""
 
 
 class PlatformAnswer(Message, frozen=True):
-    """What a model on the platform says of the samples."""
+    """Predictions of a model on the platform."""
 
     version: Identifier
     model: Literal["cloud", "device"]
-    """The cloud model, or the version of the device model that the device should hold."""
+    """Which model answered: the cloud model, or the device model in the version that the device should have."""
     predictions: tuple[Prediction | Output, ...]
-    """One a sample."""
+    """One prediction for each sample, in their order."""

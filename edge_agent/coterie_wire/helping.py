@@ -1,7 +1,7 @@
-"""What devices tell and ask one another through the platform, so that one helps another (Daga et al. 2019, Cartel).
+"""Messages of help between devices, which the platform matches (Daga et al. 2019, Cartel).
 
-A device reports a profile of its data, asks for help, serves a portion of its model, merges one and judges it. What it
-should do now stands in the directive that answers its check-in; these are the structs of both directions.
+A device reports a profile of its data, asks for help, serves a portion of its model, and merges and judges another
+device's portion. The directive that answers its check-in says which of these it should do now.
 """
 
 from typing import Annotated, Literal
@@ -15,45 +15,46 @@ from coterie_wire.message import Count, Identifier, Message, Seconds, Share
 from coterie_wire.relaying import DirectPeer
 
 MAX_REPORTED_CLASSES = 256
-"""Of one profile, the most frequent; keeps a report small however many classes a model has."""
+"""Most classes in a profile, the most frequent ones; this bounds a report's size."""
 Class = Annotated[int, Meta(ge=0, lt=1_000_000)]
 Classes = Annotated[tuple[Class, ...], Meta(max_length=MAX_REPORTED_CLASSES)]
 HelpState = Literal[
     "unknown", "asked", "matched", "requested", "delivered", "merged", "judged", "unmatched", "abandoned"
 ]
-"""Of a help request; ``unknown`` asks the device to ask again. The last three are ends."""
+"""States of a help request. ``unknown``: the platform has no such request, and the device should ask again."""
 PORTIONS_PATH = "/portions"
-"""Where a device that helps answers over a direct path."""
+"""The path at which a helper answers over a direct path."""
 DIRECT_S = 45.0
-"""For which a portion waits at its helper to be fetched."""
+"""Seconds for which a helper keeps a portion to be fetched before it uploads the portion."""
 ENDED: frozenset[HelpState] = frozenset({"judged", "unmatched", "abandoned"})
+"""The final states of a help request."""
 
 
 class SampleNoise(Message, frozen=True):
-    """What noise of the device's own leaves to be learned of one of its samples, by the device's word."""
+    """The differential privacy of one sample under the device's own noise, as the device reports it."""
 
     epsilon: Annotated[float, Meta(ge=0)]
-    """Of all profiles and help requests that count the sample, together."""
+    """Epsilon over all profiles and help requests that count the sample."""
     delta: Annotated[float, Meta(gt=0, lt=1)]
 
 
 class Profile(Message, frozen=True):
-    """A device's latest batches in counts, each batch judged before it was learned from."""
+    """Counts over a device's latest batches; each batch is evaluated before the model trains on it."""
 
     batch: Count
-    """Batches judged so far; tells a newer profile from an older one."""
+    """Number of batches evaluated so far; the profile with the greater number is the newer one."""
     classes: Classes = ()
-    """Classes among the latest batches, ascending."""
+    """Classes that occur in the latest batches, ascending."""
     counts: Annotated[tuple[Count, ...], Meta(max_length=MAX_REPORTED_CLASSES)] = ()
-    """Samples of each; rounded or all 1 where the owner wants the device to tell less."""
+    """Number of samples of each of `classes`; rounded, or all 1, where the owner wants less to be reported."""
     hits: Annotated[tuple[Count, ...], Meta(max_length=MAX_REPORTED_CLASSES)] | None = None
-    """How many of each were predicted rightly; None: the owner does not tell, and the device helps nobody."""
+    """Number of correct predictions for each of `classes`; None: the owner withholds it, and the device cannot help."""
     drifting: bool = False
-    """Whether its own model fails it, so that it should help nobody."""
+    """Whether the device has detected drift: its own model fails, so that it should not help others."""
     willing: bool = True
-    """Whether its owner lets it help others."""
+    """Whether the owner lets the device help others."""
     noise: SampleNoise | None = None
-    """What classes, counts and hits were noised to; None: they were not."""
+    """Privacy of the noise that was added to classes, counts and hits; None: none was added."""
 
     def __post_init__(self) -> None:
         if len(self.counts) != len(self.classes) or (self.hits is not None and len(self.hits) != len(self.classes)):
@@ -65,84 +66,84 @@ class Profile(Message, frozen=True):
 
     @property
     def error(self) -> float | None:
-        """Share of the samples that were predicted wrongly; None where that is not told, or there are none."""
+        """Share of wrong predictions, 0 to 1; None where hits are withheld or there are no samples."""
         samples = sum(self.counts)
         return None if self.hits is None or not samples else 1 - sum(self.hits) / samples
 
 
 class ReportProfile(Message, frozen=True):
-    """Tell how the device's data and its model's errors have moved; replaces what was told before."""
+    """Report a profile; it replaces the device's earlier one in this federation."""
 
     federation: Annotated[str, Meta(max_length=100)]
     profile: Profile
 
 
 class AskHelp(Message, frozen=True):
-    """The device's model fails on `classes`; asking again with the same `request` changes nothing."""
+    """Ask for help on `classes`, on which the device's model fails. Repeating the same `request` changes nothing."""
 
     request: Annotated[str, Meta(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-    """UUID, chosen by the device before it asks first."""
+    """UUID that the device has drawn for the request."""
     federation: Annotated[str, Meta(max_length=100)]
     classes: Annotated[Classes, Meta(min_length=1)]
-    """Those of which too few are predicted rightly, ascending."""
+    """Classes with too low an accuracy, ascending."""
     profile: Profile
 
 
 class WithdrawHelp(Message, frozen=True):
-    """The device has recovered by itself; nobody need help it any more."""
+    """End a help request: the device's model has recovered without help."""
 
     request: Identifier
 
 
 class Portion(Message, frozen=True):
-    """A helper's portion of its model, ready for the device that asked."""
+    """The portion of a helper's model, ready for the device that asked."""
 
     transfer: Identifier
     content: BlobRef
     remaining_s: Seconds
-    """Until the device must have judged it."""
+    """Seconds within which the device must have judged it."""
     direct: DirectPeer | None = None
-    """The helper, which gives it away itself; None: it is at the platform."""
+    """The helper, from which the device fetches the portion itself; None: the platform has it."""
 
 
 class HelpNews(Message, frozen=True):
-    """How the device's help request stands."""
+    """The state of the device's help request."""
 
     request: Identifier
     state: HelpState
     reason: Reason | None = None
-    """Why it waits, or how it ended."""
+    """Why the request waits, or how it ended."""
     portion: Portion | None = None
-    """What to merge and judge now."""
+    """The portion to merge and judge now; None: there is none yet."""
 
 
 class Serve(Message, frozen=True):
-    """Help another device: upload the portion of the own model that knows `classes`."""
+    """Help another device: offer the portion of the own model that predicts `classes`."""
 
     transfer: Identifier
     federation: Annotated[str, Meta(max_length=100)]
     digest: Sha256
-    """Of the standing plan that both devices go by."""
+    """Digest of the standing plan that both devices follow."""
     classes: Classes
     remaining_s: Seconds
-    """Until the portion must have arrived; another device is asked then."""
+    """Seconds until the portion must have arrived; then the platform asks another helper."""
     direct: DirectPeer | None = None
-    """The device that asked, which tries to fetch the portion from this one: it is announced and not uploaded, until
-    `DIRECT_S` have passed or the platform says so; None: it is uploaded."""
+    """The device that asked, which tries to fetch the portion from this device. This device announces the portion and
+    uploads it only after `DIRECT_S`, or when the platform says so. None: it is uploaded at once."""
 
 
 class StandingPlan(Message, frozen=True):
-    """What holds for a member of a federation between rounds."""
+    """The plan that a member of a federation follows between rounds."""
 
     digest: Sha256
-    """Of the plan's bytes; the device repeats it at each check-in, and is told the plan when it changes."""
+    """SHA-256 of the plan's bytes. The device sends it at each check-in and receives the plan when it has changed."""
     federation: Annotated[str, Meta(max_length=100)]
     plan: msgspec.Raw
     """A `coterie_learning.device_plan.DevicePlan`."""
 
 
 class OfferPortion(Message, frozen=True):
-    """Announce the portion of a transfer, or ask how far its upload came."""
+    """Announce the portion of a transfer, or ask how many bytes of its upload have arrived."""
 
     transfer: Identifier
     sha256: Sha256
@@ -150,28 +151,28 @@ class OfferPortion(Message, frozen=True):
 
 
 class DeclineTransfer(Message, frozen=True):
-    """The helper will not serve, or the device that asked can no longer use what was served; the reason is its own."""
+    """End a transfer: the helper does not serve it, or the device that asked cannot use the portion."""
 
     transfer: Identifier
     reason: Reason
 
 
 class ReportReceived(Message, frozen=True):
-    """Whether the device has the portion of a transfer from the helper itself."""
+    """Whether the device has fetched the portion of a transfer from the helper."""
 
     transfer: Identifier
     failed: Reason | None = None
-    """Why it has not: the helper is to upload it."""
+    """Why it has not, so that the helper is to upload the portion; None: it has the portion."""
 
 
 class PortionOf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """In the clear before what is sealed: which portion is wanted, so by whose key the rest is to be opened."""
+    """Unencrypted head of a `Fetch`: the transfer, by which the helper finds the key that opens the rest."""
 
     transfer: Identifier
 
 
 class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From the device that asked to the one that helps, sealed: the portion of a transfer from an offset on."""
+    """From the device that asked to its helper, sealed: send the portion of a transfer from byte `offset` on."""
 
     transfer: Identifier
     number: Annotated[bytes, Meta(min_length=16, max_length=16)]
@@ -180,7 +181,7 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fetched(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The reply, sealed, before a piece of the portion."""
+    """The reply to a `Fetch`, sealed; bytes of the portion follow it."""
 
     number: Annotated[bytes, Meta(min_length=16, max_length=16)]
 
@@ -192,11 +193,11 @@ class ReportMerged(Message, frozen=True):
 
 
 class GiveVerdict(Message, frozen=True):
-    """Whether the device kept what it merged: accuracy of its own model on its newest samples, without and with it."""
+    """Whether the device kept the merged model, with its accuracy on the newest samples before and after the merge."""
 
     transfer: Identifier
     kept: bool
     accuracy_before: Share
     accuracy_after: Share
     samples: Annotated[int, Meta(ge=1, le=2**53)]
-    """Samples judged on."""
+    """Number of samples on which the accuracies were measured."""

@@ -1,4 +1,4 @@
-"""What a device's owner reads before the device joins: what an enrolment token lets it into."""
+"""What a device's owner reads before the device joins: the federations that an enrolment token gives access to."""
 
 from typing import Annotated
 
@@ -12,31 +12,31 @@ MAX_LEARNED = 20
 
 
 class ReadInvitation(Message, frozen=True):
-    """Ask what the token stands for; it is not used up. Comes without a credential."""
+    """Ask what the token gives access to; this does not use the token up. Sent without a credential."""
 
     token: Annotated[str, Meta(max_length=200)]
 
 
 class Learned(Message, frozen=True):
-    """What a device would learn with others."""
+    """A federation that the device would take part in."""
 
     name: str
-    """Of the federation."""
+    """The federation's name."""
     labels: Annotated[tuple[str, ...], Meta(max_length=MAX_LABELS_TOLD)]
-    """The first of what its model tells apart."""
+    """Names of the first of its model's classes."""
     requirements: Requirements
-    """What holds before and while a device trains."""
+    """Conditions under which a device trains."""
     privacy: str
-    """The kind that hides updates, as a plan names it."""
+    """Name of the plan's privacy kind."""
     help: str = "none"
-    """The kind by which devices help each other, as a plan names it."""
+    """Name of the plan's help kind."""
 
 
 class Invitation(Message, frozen=True):
-    """What the owner is asked to let the device join."""
+    """The reply to `ReadInvitation`."""
 
     devices_left: Count
-    """How many may still join with the token."""
+    """How many devices may still join with the token."""
     expires_s: Seconds
     learned: Annotated[tuple[Learned, ...], Meta(max_length=MAX_LEARNED)] = ()
-    """The federations that run or are paused for devices that join with it; there may be others later."""
+    """Running and paused federations of devices that join with the token; others may follow later."""

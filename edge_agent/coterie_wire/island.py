@@ -1,8 +1,8 @@
-"""An island: supernodes of one neighbourhood that are cut off, and agree among themselves on who does what.
+"""An island: supernodes of one neighbourhood that cannot reach the platform and elect one that collects updates.
 
-The platform signs who they are while it is there: three devices of a site, as ever with their keys. What two of them
-send each other is sealed under these keys (`coterie_wire.relaying.seal`), and names who sends it to whom, and when.
-They agree by Raft (Ongaro and Ousterhout 2014, "In search of an understandable consensus algorithm").
+While the platform is reachable, it signs the list of these devices, called voters, with their keys. A message between
+two of them is sealed under these keys (`coterie_wire.relaying.seal`) and carries its sender, receiver and number. They
+use Raft (Ongaro and Ousterhout 2014, "In search of an understandable consensus algorithm").
 """
 
 import hashlib
@@ -18,37 +18,37 @@ from coterie_wire.message import Count, Identifier
 from coterie_wire.relaying import Peer
 
 ISLAND_PATH = "/island"
-"""Where a supernode answers the others of its island."""
+"""The HTTP path at which a voter answers the others of its island."""
 VOTERS = 3
-"""Of an island; two of them are enough."""
+"""Fewest voters of an island; a majority of two then decides."""
 MAX_VOTERS = 5
 MAX_HOLDINGS = 1000
 MAX_ENTRIES = 1000
 
 
 class Island(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Those who keep the roles of a neighbourhood in one round while they are cut off."""
+    """The voters of a neighbourhood in one round, as the platform signs them."""
 
     protocol: Count
     round: Identifier
     voters: Annotated[tuple[Peer, ...], Meta(min_length=VOTERS, max_length=MAX_VOTERS)]
-    """Supernodes of the neighbourhood, at work or in reserve."""
+    """Supernodes of the neighbourhood, active or in reserve."""
     expires_at: float
     """Seconds since 1970."""
 
     @property
     def name(self) -> str:
-        """The same for the same voters in the same round, wherever they are."""
+        """ID of the island: a hash of its round and its voters, without their addresses."""
         voters = sorted((voter.device, voter.key.hex()) for voter in self.voters)
         return hashlib.sha256(msgspec.json.encode([self.round, voters])).hexdigest()
 
     def voter(self, device: str) -> Peer | None:
-        """None: it is not one of them."""
+        """The voter with the ID `device`; None: it is no voter of the island."""
         return next((voter for voter in self.voters if voter.device == device), None)
 
 
 class Holding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A voter has an update, whole and verified."""
+    """A voter has received an update completely and verified it."""
 
     assignment: Identifier
     sha256: Sha256
@@ -60,89 +60,98 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     term: Count
     holding: Holding | None = None
-    """None: a leader begins its term."""
+    """None: the entry that a new leader writes at the beginning of its term."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the entries up to one came to, in place of them."""
+    """The state after the log's entries up to `index`, which replaces these entries."""
 
     index: Count = 0
-    """Of the last entry that is in it; the first is 1."""
+    """Index of the last entry that it includes; the first entry has index 1. 0: it includes none."""
     term: Count = 0
+    """Term of that entry."""
     holdings: Annotated[tuple[Holding, ...], Meta(max_length=MAX_HOLDINGS)] = ()
 
 
 class AskVote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The sender would lead, or on trial: would it be voted for?"""
+    """A candidate asks for a vote (Raft's RequestVote)."""
 
     term: Count
     last_index: Count
+    """Index of the last entry of the candidate's log."""
     last_term: Count
+    """Term of that entry."""
     is_trial: bool
+    """Whether this is a pre-vote, which asks only whether the vote would be given."""
 
 
 class GiveVote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The answer."""
+    """The answer to `AskVote`."""
 
     term: Count
-    """Where it is given, the one that was asked for; else the sender's."""
+    """The requested term where the vote is given; else the sender's term."""
     is_given: bool
     is_trial: bool
 
 
 class Append(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The sender leads, and its log goes on like this after one entry."""
+    """The leader replicates entries of its log (Raft's AppendEntries)."""
 
     term: Count
     after: Count
+    """Index of the entry that `entries` follow."""
     after_term: Count
+    """Term of that entry."""
     entries: Annotated[tuple[Entry, ...], Meta(max_length=MAX_ENTRIES)]
     committed: Count
+    """Index of the last committed entry."""
     snapshot: Snapshot | None = None
-    """Where the receiver lacks entries that the sender has no more."""
+    """The leader's snapshot, where the receiver lacks entries that the leader no longer has."""
 
 
 class Appended(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The answer."""
+    """The answer to `Append`."""
 
     term: Count
     index: Count
-    """Up to here the logs are the same; where they are not after the entry that was named, from here on they may be."""
+    """Where `is_same`, the last index up to which both logs agree; else the index after which the leader should try."""
     is_same: bool
+    """Whether the receiver's log has the entry that the new entries follow, so that they were appended."""
 
 
 RaftMessage: TypeAlias = AskVote | GiveVote | Append | Appended
 
 
 Session: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]
-"""Drawn by a voter each time that it starts."""
+"""Random number that a voter draws each time it starts."""
 
 
 class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From one voter to another, sealed; the answer is one, too."""
+    """Raft messages from one voter to another, sealed; the answer is a parcel, too."""
 
     island: Sha256
     sender: Identifier
     to: Identifier
     session: Session
-    """Of the sender."""
+    """The sender's session."""
     told: Session
-    """The receiver's, as the sender knows it. Where it is another, messages are passed over; the answer tells it."""
+    """The receiver's session as the sender knows it. Where it is outdated, the receiver ignores the messages and its
+    answer gives the present one."""
     number: Count
-    """Grows with each; an answer repeats it."""
+    """Increases with each parcel of the sender; an answer repeats it."""
     messages: Annotated[tuple[RaftMessage, ...], Meta(max_length=64)]
     exclusions: ExclusionNews = ExclusionNews()
 
 
 class Calling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """In the clear before what is sealed: by whose key it is to be opened."""
+    """Unencrypted head of a sealed parcel: the island and the sender, by which the receiver finds the key."""
 
     island: Sha256
     sender: Identifier
 
 
 def read_island(signed: SignedManifest, *keys: bytes, now: float) -> Island:
-    """What the platform signed with one of `keys`; `now` in seconds since 1970.
+    """The island that the platform signed with one of `keys`; `now` in seconds since 1970.
 
     Raises WireError ``bundle.*`` or ``island.expired``.
     """

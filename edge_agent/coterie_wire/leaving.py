@@ -1,23 +1,23 @@
-"""Everything that leaves a device: each field of each message and file, what it tells, and what a plan's privacy hides.
+"""Everything that leaves a device: what each field of each message and file reveals, and what a plan's privacy hides.
 
-A field that a message gains without an entry here fails a test (`tests/contract/test_leaving.py`).
+A test fails where a field of a message has no entry here (`tests/contract/test_leaving.py`).
 """
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Covered = Literal["clear", "noise", "summed", "not sent"]
-"""Read as it is; read with the device's own noise; hidden in a sum; not sent at all."""
+"""How the platform can read a value: as it is, with the device's own noise, only in a sum, or not at all."""
 
 
 class Disclosure(NamedTuple):
-    """What a field tells, and of what it is readable for the platform."""
+    """What a field reveals, and how the platform can read it."""
 
     what: str
     local_noise: Covered = "clear"
     masked: Covered = "clear"
-    """Under secure aggregation. Noise at the platform (`central_noise`, `correlated_noise`) hides none of it from the
-    platform, and all of an update from whoever sees versions."""
+    """The same under secure aggregation. Noise that the platform adds (`central_noise`, `correlated_noise`) hides
+    nothing from the platform; it protects updates from everybody who sees versions."""
 
 
 LEAVES: Mapping[str, Disclosure] = {
@@ -271,4 +271,4 @@ LEAVES: Mapping[str, Disclosure] = {
     "ReportPersonal.version_accuracy": Disclosure("accuracy of the version on its samples", masked="not sent"),
     "ReportPersonal.own_accuracy": Disclosure("accuracy of its personal model", masked="not sent"),
 }
-"""By ``STRUCT.FIELD`` of the wire, or by the name of a file."""
+"""Disclosures by ``STRUCT.FIELD`` of a message, or by the name of a file."""

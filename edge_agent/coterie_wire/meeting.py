@@ -1,9 +1,9 @@
-"""Gossip: who may meet whom in a round, under which keys, and what two devices that meet say to each other.
+"""Gossip: the signed roster of a round's devices, and the messages of devices that meet to average their models.
 
-The platform signs one roster for all devices of a round. It is each one's ticket, for as long as it says: a device
-answers nobody else, and it needs no platform to know whom it talks to. What two devices send one another is sealed with
-`crypto_box` under the keys of the roster (`coterie_wire.relaying.seal`). That key is the same both ways, so each call
-names who calls whom, and each answer repeats the number of its call: none can be sent back or sent again as another.
+The platform signs one roster for all devices of a round. Until it expires, a device answers the roster's devices and no
+others, and identifies them without asking the platform. Messages between two devices are sealed with `crypto_box` under
+the keys of the roster (`coterie_wire.relaying.seal`). That shared key is the same in both directions, so each call
+names its sender and receiver, and each answer repeats the number of its call: no message can be reflected or replayed.
 """
 
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ MAX_PEERS = 1000
 MAX_GROUP = 100
 MAX_RELAYS = 8
 MEETINGS_PATH = "/meetings"
-"""Where a device answers its peers."""
+"""The HTTP path at which a device answers its peers."""
 
 
 class OfferToMeet(Message, frozen=True):
@@ -30,15 +30,15 @@ class OfferToMeet(Message, frozen=True):
 
 
 class Roster(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The devices of a round that meet, in the order of their names."""
+    """The devices of a round that meet, ordered by their IDs."""
 
     protocol: Count
     round: Identifier
     seed: Annotated[int, Meta(ge=0, le=2**53)]
-    """Of the groups."""
+    """Seed from which the groups are drawn."""
     peers: Annotated[tuple[Peer, ...], Meta(max_length=MAX_PEERS)]
     expires_at: float
-    """Seconds since 1970; from then on nobody meets under it."""
+    """Seconds since 1970; devices answer no call under this roster afterwards."""
 
 
 class Gathering(Message, frozen=True):
@@ -47,57 +47,64 @@ class Gathering(Message, frozen=True):
     roster: SignedManifest
     """A signed `Roster`."""
     meetings: Annotated[int, Meta(ge=1, le=2**20)]
+    """Meetings that each follow a training of the device on its own samples."""
     settling: Annotated[int, Meta(ge=0, le=2**20)]
+    """Meetings after these without a training."""
     group: Annotated[int, Meta(ge=1, le=MAX_GROUP)]
+    """Largest number of devices in one group."""
     wait_s: Seconds
+    """Seconds that a device waits for the others of its group."""
     clips: bool = False
-    """Whether each device is sent all models of its group, and bounds what one of them can do."""
+    """Whether each device receives all models of its group, mixes them itself and bounds the influence of each."""
     turn_s: Seconds | None = None
-    """None: all devices come to each meeting, in groups. Else one group does, and is waited for so long by the next."""
+    """None: all devices come to each meeting, in groups. Else one group does, and the next group waits for its model
+    at most this many seconds."""
     paths: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_PEERS)] = ()
-    """Peers that open direct paths; a device is told them that does, too."""
+    """Peers that open direct paths; empty where the receiving device does not."""
     stun: Address | None = None
-    """Who tells a device the address under which others see it, as in `Way`."""
+    """Address of a STUN server, as in `DirectPeer`; None: there is none."""
     relays: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_RELAYS)] = ()
-    """Peers that pass on what two others cannot send each other (`coterie_wire.passing_on`)."""
+    """Peers that relay between two others that cannot reach each other (`coterie_wire.passing_on`)."""
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """In the clear before what is sealed: by whose key it is to be opened."""
+    """Unencrypted head of a sealed message: the round and the sender, by which the receiver finds the key."""
 
     round: Identifier
     sender: Identifier
 
 
 class MeetingCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From one device to another, sealed; its body is a share where it brings one."""
+    """From one device to another, sealed; its body is a share of the caller's model where it sends one."""
 
     sender: Identifier
     to: Identifier
     number: Annotated[bytes, Meta(min_length=16, max_length=16)]
     """Random; the answer repeats it."""
     roster: Sha256
-    """Of the roster that the caller has: groups are the same only under the same one."""
+    """SHA-256 of the caller's roster; two devices draw the same groups only from the same roster."""
     meeting: Count
+    """Number of the meeting, from 0."""
     asks: Literal["who is there", "take my share", "your average", "your model"]
     members: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_GROUP)] = ()
-    """The list that a share was made for."""
+    """Members of the group for which the share was made."""
     weight: Annotated[int, Meta(ge=0, lt=1 << 16)] = 0
-    """Of the caller's share."""
+    """Weight of the caller's share in the average."""
     exclusions: ExclusionNews = ExclusionNews()
 
 
 class MeetingReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The reply, sealed; its body is what was asked for, or empty while it is not there."""
+    """The reply to a `MeetingCall`, sealed; its body is what was asked for, or empty while that is not ready."""
 
     number: Annotated[bytes, Meta(min_length=16, max_length=16)]
     meeting: Count
-    """Which one the device is at; before that it may still be training."""
+    """Number of the meeting that the answering device is at; it may still be training for it."""
     same_roster: bool = True
+    """Whether both devices have the same roster."""
     is_there: bool = False
-    """Whether it has done with training, and waits for its group."""
+    """Whether the device has finished training and waits for its group."""
     members: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_GROUP)] = ()
-    """The list of the meeting that was asked about, once it is fixed."""
+    """Members of the meeting that was asked about; empty until they are fixed."""
     taken: bool = False
-    """Whether the share counts."""
+    """Whether the share was accepted into the average."""
     exclusions: ExclusionNews = ExclusionNews()

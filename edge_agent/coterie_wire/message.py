@@ -1,4 +1,4 @@
-"""What messages are made of."""
+"""The base class of messages, and types of their fields."""
 
 from typing import Annotated
 
@@ -7,15 +7,14 @@ from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-"""Up to thirty years; what is waited for must fit a timer."""
+"""Duration in seconds, up to thirty years, so that it fits a timer."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 Identifier = Annotated[str, Meta(max_length=64)]
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A struct that travels as JSON.
+    """A struct that is sent as JSON.
 
-    A field with a default is left out where it has it, and one that is not known is passed over, so that both sides may
-    be of different releases. What decides how a device computes (plans, requirements, manifests) is read otherwise: a
-    field that is not known is refused there.
+    Fields that have their default are left out and unknown fields are ignored, so that both sides may be of different
+    releases. Structs that decide how a device computes (plans, requirements, manifests) refuse unknown fields instead.
     """

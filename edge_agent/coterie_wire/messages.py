@@ -68,7 +68,7 @@ Declined = Annotated[str, Meta(pattern="^[A-Za-z0-9_:-]{1,120}$")]
 
 
 class Capabilities(Message, frozen=True):
-    """What a device is."""
+    """A device's hardware, its agent, and what its owner lets it do."""
 
     cores: Annotated[int, Meta(ge=1, le=4096)]
     memory_bytes: Count
@@ -77,41 +77,41 @@ class Capabilities(Message, frozen=True):
     agent: Annotated[str, Meta(max_length=40)]
     """Version of the agent."""
     train_step_s: Seconds | None = None
-    """Measured median of one train step; None until one has run."""
+    """Median duration of one train step in seconds; None until one has run."""
     kinds: Annotated[Mapping[KindName, Annotated[tuple[KindName, ...], Meta(max_length=100)]], Meta(max_length=20)] = {}
-    """By slot of a plan, the names of the kinds that the device has; empty: those of agent 0.1."""
+    """Names of the kinds that the device has, by slot of a plan; empty: the kinds of agent 0.1."""
     peer_key: PublicKey | None = None
-    """By which other devices know it; None: it deals with the platform alone."""
+    """Ed25519 public key that identifies it to other devices; None: it communicates with the platform alone."""
     platform_key: PublicKey | None = None
-    """The platform's key that it trusts, where the agent can take the next one; None: it cannot."""
+    """The platform key that it trusts, where the agent can follow a change of keys; None: it cannot."""
     relay: OfferToLead | None = None
-    """The owner lets it be a supernode."""
+    """Offer to be a supernode; None: the owner does not allow it."""
     meets: OfferToMeet | None = None
-    """The owner lets it meet its peers."""
+    """Offer to average its model with its peers'; None: the owner does not allow it."""
     answers: OfferToAnswer | None = None
-    """The owner lets it be counted when a fleet is asked."""
+    """Offer to answer questions to the fleet; None: the owner does not allow it."""
     evaluates: bool = False
-    """It takes part in federated evaluations."""
+    """Whether it takes part in federated evaluations."""
     shadows: bool = False
-    """A candidate may answer beside the version that it holds."""
+    """Whether it can run a candidate beside the version in use."""
     renews: bool = False
-    """It draws another credential when the platform wants it to."""
+    """Whether it can replace its credential when the platform asks."""
     asks_platform: bool = False
-    """The owner lets samples go to the platform, to be answered where the device's own model does not."""
+    """Whether the owner lets it send samples that its own model does not answer to the platform."""
     paths: bool = False
-    """It opens direct paths to other devices, and answers over theirs."""
+    """Whether it opens direct paths to other devices and answers over theirs."""
     updates: TakesUpdates | None = None
-    """Whether it installs other releases of its agent; None: its agent does not know how."""
+    """Whether it installs other releases of its agent; None: its agent cannot."""
     certifies: bool = False
-    """It draws keys and asks for certificates of its connection when the platform wants it to."""
+    """Whether it can generate a key and ask for a client certificate when the platform asks."""
     logs: SendsLog | None = None
-    """Whether it sends its log where its owner allows it; None: its agent does not know how."""
+    """Whether it sends its log where its owner allows it; None: its agent cannot."""
     declines: Annotated[tuple[Declined, ...], Meta(max_length=MAX_DECLINED)] = ()
-    """What its owner has taken back of what was agreed to: ``federation:NAME``, or what a plan may have leave it."""
+    """Consent that its owner has withdrawn: ``federation:NAME``, or a kind of data that a plan would have leave it."""
 
 
 class Enrol(Message, frozen=True):
-    """Join a fleet with a one-time token. It and `ReadInvitation` come without a credential."""
+    """Join a fleet with an enrolment token. Sent without a credential."""
 
     protocol: Count
     token: Annotated[str, Meta(max_length=200)]
@@ -120,91 +120,91 @@ class Enrol(Message, frozen=True):
 
 
 class Enrolled(Message, frozen=True):
-    """The device's identity. The platform keeps only a hash of the credential."""
+    """The device's ID and its credential, of which the platform keeps only a hash."""
 
     device: Identifier
     credential: Annotated[str, Meta(pattern=r"^[\x21-\x7e]{1,500}$")]
-    """Goes into a header."""
+    """Sent in a header, hence of printable ASCII characters."""
     platform_key: Annotated[bytes, Meta(min_length=32, max_length=32)]
     """Ed25519 public key that every manifest must verify against."""
     check_in_s: Seconds
     update_root: Annotated[bytes, Meta(max_length=MAX_ROOT_BYTES)] | None = None
-    """Names the keys that releases of the agent are signed with, as TUF's ``root`` metadata; None: the platform has no
+    """TUF ``root`` metadata, which names the keys that sign releases of the agent; None: the platform has no
     releases."""
     certificates: bool = False
-    """The platform gives certificates: the device is to ask for one with `AskCertificate` at once."""
+    """Whether the platform issues client certificates; the device is to ask for one with `AskCertificate` at once."""
 
 
 class LabelFacts(Message, frozen=True):
-    """Where a device has its labels from, and what they cost its owner."""
+    """Origin of a device's labels, and the number of questions to its owner."""
 
     asked: Count = 0
-    """Samples whose class its owner has said when asked."""
+    """Samples that the owner has labelled in answer to a question."""
     implied: Count = 0
-    """Samples whose class a program saw. The others came with theirs."""
+    """Samples that a program has labelled from what it observed. All other labels came with their samples."""
     unlabelled: Count = 0
-    """Samples without one, of which it may ask."""
+    """Samples without a label, about which the owner may be asked."""
     questions: Count = 0
-    """Asked since the device has its store."""
+    """Questions to the owner since the device's store was created."""
     answers: Count = 0
-    """Of these; the others were skipped, or one is open."""
+    """Questions that the owner has answered; the others were skipped, or one is open."""
 
 
 class DataMetadata(Message, frozen=True):
-    """What a device tells about its data, never the data."""
+    """Counts of a device's samples."""
 
     samples: Count = 0
     class_counts: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
-    """Of class 0, 1, …; where a model has more classes than are told, `samples` still counts all."""
+    """Samples of class 0, 1, …; where the model has more classes than are listed, `samples` still counts all."""
     labels: LabelFacts | UnsetType = UNSET
-    """Left out where all samples came with their labels, none waits for one and nobody was asked."""
+    """Left out where all samples came with labels and the owner was never asked."""
 
 
 class Progress(Message, frozen=True):
-    """How far a device is with its assignment."""
+    """A device's progress in its assignment."""
 
     assignment: Identifier
     stage: Literal["accepted", "training", "waiting", "uploading"]
-    """`waiting`: conditions were lost, training is held and will resume."""
+    """``waiting``: conditions do not hold, and training resumes when they do."""
     steps_done: Count = 0
     steps_total: Count = 0
 
 
 class CheckIn(Message, frozen=True):
-    """A device's state; sent on connecting, whenever it changes, and at least every `check_in_s`."""
+    """A device's state; sent on connecting, whenever it changes, and at least every `check_in_s` seconds."""
 
     protocol: Count
     conditions: Conditions
     blockers: Annotated[tuple[Reason, ...], Meta(max_length=16)] = ()
-    """Why the device does not train now, judged on the device against the strictest policy it knows; empty: ready."""
+    """Why the device does not train now under the strictest policy that it knows; empty: it can train."""
     progress: Progress | None = None
     version: Identifier | None = None
-    """Model version that the device holds."""
+    """ID of the model version that the device has."""
     metadata: DataMetadata | None = None
     capabilities: Capabilities | None = None
     standing: Sha256 | None = None
-    """Digest of the plan that the device knows to hold between rounds."""
+    """Digest of the standing plan that the device follows between rounds; None: it has none."""
     help: Identifier | None = None
-    """The help request that the device has not seen the end of."""
+    """ID of the device's unfinished help request."""
     variants: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] | None = None
-    """Digest of the list of smaller forms that the device knows of the version that it holds; blank: it knows none;
-    None: it takes none."""
+    """Digest of the list of smaller forms that the device has for its version; blank: it has no list; None: its agent
+    does not use such forms."""
     latencies: Annotated[tuple[Latency, ...], Meta(max_length=MAX_LATENCIES)] = ()
-    """How quick the device is, in place of what it told before; empty: as it told."""
+    """Measured durations, which replace those of earlier reports; empty: they are unchanged."""
     excluded_at: Annotated[float, Meta(ge=0)] | None = None
-    """When the list of excluded devices was written that the device has, in seconds since 1970; 0: it has none; None:
-    it takes none."""
+    """When the device's list of excluded devices was written, in seconds since 1970; 0: it has no list; None: its agent
+    does not use such lists."""
 
 
 class PrivacyBudget(Message, frozen=True):
-    """How much a federation may tell of any of its devices under noise, in all."""
+    """Privacy budget of a federation: the most that it may spend for any device over all rounds."""
 
     epsilon: Annotated[float, Meta(gt=0, le=1e3)]
     delta: Annotated[float, Meta(gt=0, lt=1)]
 
 
 class Assignment(Message, frozen=True):
-    """Take part in a round: train this version under this plan, upload the difference."""
+    """Take part in a round: train this version under this plan, and upload the difference."""
 
     assignment: Identifier
     federation: str
@@ -213,28 +213,28 @@ class Assignment(Message, frozen=True):
     """A `coterie_learning.device_plan.DevicePlan`."""
     manifest: SignedManifest
     seed: Annotated[int, Meta(ge=0, le=2**53)]
-    """Seeds shuffling and stochastic rounding."""
+    """Seed of shuffling and stochastic rounding."""
     remaining_s: Seconds
-    """Until the round closes; partial work uploaded in time counts."""
+    """Seconds until the round closes; an update of fewer steps that arrives in time counts."""
     teacher: SignedManifest | None = None
-    """A signed `coterie_learning.teacher.Teacher`, where the plan has the device learn from the cloud model."""
+    """A signed `coterie_learning.teacher.Teacher`, where the plan distils from the cloud model."""
     stream_index: Count | None = None
-    """How many sums were released before the round's, where the plan's noise depends on these: the device takes part in
-    such as are far enough apart only."""
+    """Number of sums released before this round, where the plan correlates the noise of sums: the device takes part
+    only in rounds that are far enough apart."""
     route: Route | None = None
-    """The supernode that the update goes to; None: to the platform."""
+    """The supernode to which the update is sent; None: it is sent to the platform."""
     difference: Difference | None = None
-    """From the version that the device holds to that of `manifest`, where the platform has a smaller one."""
+    """A smaller download of the version for a device that has an earlier one; None: there is none."""
     gathering: Gathering | None = None
-    """With whom the device averages its model before it sends the update; None: with nobody."""
+    """Peers with which the device averages its model before it sends the update; None: there are none."""
     budget: PrivacyBudget | None = None
-    """What the platform holds the federation to, where the plan spends any."""
+    """The federation's privacy budget, where the plan spends any."""
 
 
 class CheckInWindow(Message, frozen=True):
-    """When the device comes back: at a moment that it draws, each as likely, of `within_s` seconds from `after_s` on.
+    """When the device checks in again: after `after_s` seconds and a uniformly random part of `within_s` seconds.
 
-    It comes at once, as ever, when it is woken or its conditions change.
+    It still checks in at once when the platform wakes it or its conditions change.
     """
 
     after_s: Seconds
@@ -242,107 +242,110 @@ class CheckInWindow(Message, frozen=True):
 
 
 class Directive(Message, frozen=True):
-    """The platform's whole answer to a check-in: what the device should do now.
+    """The platform's complete answer to a check-in: what the device should do now.
 
-    State, not an event: it can be lost and asked again.
+    It is a state and not an event: where it is lost, the next check-in gives it again.
     """
 
     check_in_s: Seconds
     assignment: Assignment | None = None
-    """The one assignment that is the device's now; the device drops any other."""
+    """The device's only current assignment; it gives up any other."""
     manifest: SignedManifest | None = None
-    """The champion, when the device holds another version."""
+    """Manifest of the champion, where the device has another version."""
     difference: Difference | None = None
-    """From the version that the device holds to that of `manifest`, where the platform has a smaller one."""
+    """A smaller download of the champion for a device that has an earlier version; None: there is none."""
     requirements: Requirements | None = None
-    """What the federation's plan asks before it invites the device; None: no federation asks."""
+    """Conditions that the device must meet before its federation invites it; None: there are none."""
     wait: Reason | None = None
     """Why there is no assignment."""
     stands: bool = False
-    """Whether something holds between rounds: the plan that the device told the digest of, or `standing`."""
+    """Whether a plan applies between rounds: `standing`, or else the one whose digest the device sent."""
     standing: StandingPlan | None = None
-    """What holds between rounds, where the device knows another plan."""
+    """The plan that applies between rounds, where the device has another one or none."""
     help: HelpNews | None = None
-    """How the help request stands that the device told of."""
+    """The state of the help request that the device named at its check-in."""
     serve: Serve | None = None
     """Help another device now."""
     trial: Trial | None = None
-    """The device is one of a canary group: what it is to compare, until it has told the outcome."""
+    """A comparison that the device should make as one of a canary group; repeated until it has reported the outcome."""
     withdrawn: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_WITHDRAWN)] = ()
-    """Versions that were rolled back, the newest: an own model that went on from one is given up."""
+    """The newest versions that were rolled back; the device discards a personal model that was trained from one."""
     ignores_unknown: bool = False
-    """The platform passes over fields that it does not know, as all but 0.1 do. Only then a device sends what 0.1 does
-    not know; agents of 0.1, which refuse this field too, are not told."""
+    """Whether the platform ignores unknown fields, as all releases after 0.1 do. Only then does a device send fields
+    that 0.1 does not know. It is not sent to agents of 0.1, which refuse this field too."""
     lead: Lead | None = None
-    """The device is a supernode now."""
+    """The device's task as a supernode; None: it is none now."""
     variants: SignedManifest | None = None
-    """Smaller forms of the version that the device holds, where it knows another list: a
+    """The list of smaller forms of the device's version, where the device has another list: a signed
     `coterie_wire.variants.Variants`."""
     next_keys: Annotated[tuple[SignedManifest, ...], Meta(max_length=MAX_NEXT_KEYS)] = ()
-    """How the platform came from the key that the device trusts to the one that it signs with, the oldest first: each a
-    `coterie_wire.platform_keys.NextKey`. The device follows them before it reads anything else."""
+    """Changes of the platform's key from the one that the device trusts to the present one, the oldest first, each a
+    signed `coterie_wire.platform_keys.NextKey`. The device follows them before it reads anything else."""
     question: OpenQuestion | None = None
-    """What the device is to count for a sum, until it has answered or declined."""
+    """A question to the device; repeated until it has answered or declined."""
     evaluate: Evaluate | None = None
-    """A version that the device is to measure beside its assignment, until it has told the outcome."""
+    """A version that the device should evaluate beside its assignment; repeated until it has reported the outcome."""
     shadow: ShadowTrial | None = None
-    """A candidate that is to answer on the device without being shown, until the device has told the outcome."""
+    """A candidate that should predict on the device without its predictions being shown; repeated until the device has
+    reported the outcome."""
     renew_credential: bool = False
-    """The device is to draw another credential and say so with `NextCredential`."""
+    """Whether the device should draw a new credential and announce it with `NextCredential`."""
     renew_certificate: bool = False
-    """The device is to draw another key and ask for its certificate with `AskCertificate`."""
+    """Whether the device should generate a new key and ask for its certificate with `AskCertificate`."""
     platform_answers: PlatformOffer | None = None
-    """The platform answers for the device, whose owner allows it; None: it does not."""
+    """The platform's offer to predict for the device; None: it does not."""
     window: CheckInWindow | None = None
-    """When to check in again, in place of `check_in_s`; None: as `check_in_s` says."""
+    """When to check in again, in place of `check_in_s`; None: `check_in_s` applies."""
     signals: Annotated[tuple[Signal, ...], Meta(max_length=MAX_SIGNALS)] = ()
-    """Of devices that want to meet this one by a direct path."""
+    """Signals of devices that want to open a direct path to this one."""
     update: AgentUpdate | None = None
-    """What is to be done about the agent itself; None: nothing."""
+    """An update of the agent itself; None: there is none."""
     log: LogAsked | None = None
-    """An operator asks for the device's log."""
+    """An operator's request for the device's log."""
     excluded: SignedManifest | None = None
-    """A newer list of excluded devices than the device has, where it has to do with others: a signed
+    """A newer list of excluded devices than the device's, where it communicates with others: a signed
     `coterie_wire.exclusion.Excluded`."""
     hides: bool = False
-    """A plan of the device's federations hides in a sum what devices measure, which the device then tells nowhere else,
-    before its first round too."""
+    """Whether a plan of the device's federations uses secure aggregation for its metrics. The device then reports them
+    in no other way, not even before its first round."""
     federations: tuple[str, ...] | None = None
-    """Those that the device is in and that have not ended; None: the platform does not say. What another one has asked
-    of the device's owner is asked no more."""
+    """Names of the device's federations that have not ended; None: the platform does not say. The agent forgets what
+    other federations have asked of the owner."""
 
 
 class OfferUpdate(Message, frozen=True):
-    """Announce an upload, or ask how far it came."""
+    """Announce an upload, or ask how many bytes of it have arrived."""
 
     assignment: Identifier
     sha256: Sha256
     size_bytes: Count
     samples: Annotated[int, Meta(ge=1, le=2**53)]
-    """Training samples that the update was computed from."""
+    """Number of training samples."""
     steps_done: Annotated[int, Meta(ge=1, le=2**53)]
     steps_total: Annotated[int, Meta(ge=1, le=2**53)]
     loss_before: float
-    """Mean loss over the device's samples at the received parameters."""
+    """Mean loss of the received parameters over the device's samples."""
     loss_after: float
+    """Mean loss after training."""
     accuracy_before: Annotated[float, Meta(ge=0, le=1)] | None
-    """Share of the device's held-out samples that the received parameters have right; None: the task has no right."""
+    """Accuracy of the received parameters on the device's held-out samples; None: the task has no accuracy."""
     train_s: Seconds
     classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASS_COUNTS)] = ()
-    """Those whose rows of the output layer the update holds, ascending, where the plan customises it."""
+    """Classes whose rows of the output layer the update contains, ascending; empty: the plan sends the whole layer."""
     train_memory_bytes: Count | None = None
-    """Largest resident size of the agent's process while it trained; None: the agent does not measure it."""
+    """Peak resident memory of the agent's process during training; None: the agent does not measure it."""
     suspects: Annotated[tuple[Identifier, ...], Meta(max_length=MAX_PEERS)] = ()
-    """Devices that it has met whose models lay far off those of the others, at most meetings with them."""
+    """Peers whose models were far from those of the others at most of the meetings with them."""
 
 
 class UploadState(Message, frozen=True):
-    """How much of an update has arrived; `accepted` once it is verified, stored and counted."""
+    """How many bytes of an upload have arrived; `accepted` once it is complete, verified and stored."""
 
     offset: Count
     accepted: bool = False
     held: Count | None = None
-    """A supernode holds the update, by the route of this epoch: the device keeps it until it is accepted."""
+    """Epoch of the route by which a supernode has received the update, which the device keeps until it is accepted.
+    None: no supernode has it."""
 
 
 class ReleaseAssignment(Message, frozen=True):
@@ -353,15 +356,15 @@ class ReleaseAssignment(Message, frozen=True):
 
 
 class NextCredential(Message, frozen=True):
-    """The device has drawn and stored another credential. From now on the platform takes it, too; the first check-in
-    with it ends the present one, after a grace."""
+    """Announce a new credential, which the device has drawn and stored. From now on the platform accepts it, too; the
+    first check-in with it ends the old one after a grace period."""
 
     sha256: Sha256
-    """Of the credential's characters."""
+    """SHA-256 of the credential's characters."""
 
 
 class Leave(Message, frozen=True):
-    """Leave the fleet; the credential ends."""
+    """Leave the fleet; the credential becomes invalid."""
 
 
 class Done(Message, frozen=True):
@@ -369,7 +372,7 @@ class Done(Message, frozen=True):
 
 
 class Exchange(NamedTuple):
-    """One kind of message and its reply."""
+    """The types of a request and of its reply."""
 
     request: type[Message]
     reply: type[Message]
@@ -419,7 +422,7 @@ EXCHANGES: Mapping[str, Exchange] = {
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An error as RFC 9457 problem+json, extended by our stable code and typed fields."""
+    """An error as RFC 9457 problem+json, with a stable code and typed fields besides."""
 
     code: str
     title: str
@@ -430,7 +433,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, tag="request", tag_field="frame"):
-    """Socket frame, device to platform: a message with a number that the answer repeats."""
+    """Socket frame, device to platform: a message with an ID that the answer repeats."""
 
     id: Count
     name: Annotated[str, Meta(max_length=40)]
@@ -452,21 +455,21 @@ class Refusal(msgspec.Struct, frozen=True, tag="refusal", tag_field="frame"):
 
 
 class Wake(msgspec.Struct, frozen=True, tag="wake", tag_field="frame"):
-    """Socket frame, platform to device: check in now, something has changed. A hint; it may be lost."""
+    """Socket frame, platform to device: check in now, because something has changed. It is a hint and may be lost."""
 
 
 PlatformFrame = Reply | Refusal | Wake
 MAX_MESSAGE_BYTES = 1 << 20
-"""Of one message or frame, either way."""
+"""Most bytes of one message or frame, in either direction."""
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 
 def decode(struct: type[S], data: bytes | memoryview | msgspec.Raw) -> S:
-    """The message, request frame or problem that the JSON of `data` stands for; its numbers are finite.
+    """The message, request frame or problem in the JSON `data`; its numbers are finite.
 
-    Raises WireError ``wire.too_large``, ``wire.malformed``, or ``wire.protocol`` where a version is announced that this
-    side does not speak.
+    Raises WireError ``wire.too_large``, ``wire.malformed``, or ``wire.protocol`` where the message states a protocol
+    version that this side does not speak.
     """
     raw = _bounded(data)
     try:
@@ -478,7 +481,7 @@ def decode(struct: type[S], data: bytes | memoryview | msgspec.Raw) -> S:
 
 
 def decode_platform_frame(data: bytes | memoryview) -> PlatformFrame:
-    """What the platform sent over the socket.
+    """The frame that the platform sent over the socket.
 
     Raises WireError ``wire.too_large`` or ``wire.malformed``.
     """
@@ -491,7 +494,7 @@ def decode_platform_frame(data: bytes | memoryview) -> PlatformFrame:
 
 
 class _Announcement(msgspec.Struct, frozen=True):
-    """Read first, from whatever shape a newer message has."""
+    """Decoded first: the one field that messages of all protocol versions have."""
 
     protocol: Count
 

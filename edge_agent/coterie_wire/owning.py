@@ -1,4 +1,4 @@
-"""What a device's owner asks of the platform: everything that it knows of the device, and to forget that."""
+"""Requests of a device's owner to the platform: to export everything that it stores of the device, and to delete it."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -14,106 +14,110 @@ Word = Annotated[str, Meta(max_length=100)]
 
 
 class ReadExport(Message, frozen=True):
-    """Ask for a page of one section of what the platform knows of the device."""
+    """Ask for a page of one section of the device's data at the platform."""
 
     section: Word = ""
-    """Blank: which sections there are."""
+    """Name of the section; blank: ask for the names of the sections."""
     after: Word = ""
-    """Where the page before ended; blank: from the beginning."""
+    """`ExportPage.after` of the page before; blank: from the beginning."""
 
 
 class ExportPage(Message, frozen=True):
-    """Some rows of a section, in the order in which they came to be."""
+    """Rows of a section, in the order of their creation."""
 
     sections: tuple[str, ...] = ()
-    """All there are, where none was asked for."""
+    """Names of all sections, where no section was asked for."""
     rows: tuple[msgspec.Raw, ...] = ()
-    """Each is an object by names of fields."""
+    """JSON objects with the rows' fields by name."""
     after: str = ""
-    """To ask for the next page with; blank: this is the last one."""
+    """The position to ask for the next page with; blank: this is the last page."""
 
 
 class PlatformExport(msgspec.Struct, frozen=True):
-    """All that the platform knows of one device."""
+    """All data that the platform stores of one device."""
 
     format: str
-    """``coterie-platform-export/1``; another number where a reader of this one would go wrong."""
+    """``coterie-platform-export/1``; the number increases with each incompatible change."""
     at: str
-    """When it was put together, after ISO 8601."""
+    """Time of the export in ISO 8601."""
     device: str
     sections: Mapping[str, tuple[msgspec.Raw, ...]]
-    """By section, its rows: objects by names of fields."""
+    """Rows by section; each row is a JSON object with its fields by name."""
 
 
 class Forget(Message, frozen=True):
-    """Leave the fleet and be forgotten; the credential ends. Asking again with the same receipt is asking once."""
+    """Leave the fleet and have the device's data deleted; the credential becomes invalid.
+
+    Repeating it with the same receipt changes nothing.
+    """
 
     receipt: Identifier
-    """A UUID that the device has drawn and keeps: with it the owner reads later what has become of it."""
+    """A UUID that the device has drawn and keeps, with which the owner asks for the state of the deletion later."""
 
 
 class ReadReceipt(Message, frozen=True):
-    """Ask how far the forgetting with this receipt is. Comes without a credential, which has ended."""
+    """Ask for the state of the deletion with this receipt. Sent without a credential, because it is no longer valid."""
 
     receipt: Identifier
 
 
 class HoldsUpdate(Message, frozen=True):
-    """A version that was made with an update of a device that was forgotten since."""
+    """A version that was made with an update of the deleted device."""
 
     federation: str
     version: Count
     version_id: str
     at: str
-    """When it was made, after ISO 8601."""
+    """When the version was made, in ISO 8601."""
     in_sum: bool = False
-    """The update came in a sum, from which nobody could have taken it."""
+    """Whether the update arrived in a sum, from which it cannot be removed."""
 
 
 class Rebuilt(Message, frozen=True):
-    """What became of a federation's models, whose plan promises to be without devices that are forgotten."""
+    """Unlearning in a federation whose plan promises models without the updates of deleted devices."""
 
     federation: str
     done: bool
-    """No version of the federation that has its parameters still holds the device."""
+    """Whether all remaining versions of the federation are without the device's updates."""
     sentence: str
-    """The same for the owner."""
+    """The state in a sentence for the owner."""
     version: Count = 0
-    """The number of the version that took their place; 0: none was needed, or there is none yet."""
+    """Number of the version that replaces those with the device's updates; 0: none was needed, or there is none yet."""
     repeated: Count = 0
-    """Merges that were repeated without the device; 0: rounds begin again from a version before it."""
+    """Merges that were repeated without the device; 0: rounds start again from a version before its first update."""
     retired: Count = 0
-    """Versions that held it and have no parameters any more."""
+    """Versions with the device's updates whose parameters have been deleted."""
     elsewhere: Count = 0
-    """Versions outside the federation that went on from one that holds it, and stay."""
+    """Versions outside the federation that were trained from one with the device's updates; they are kept."""
     done_at: str = ""
-    """After ISO 8601; blank: it is not done."""
+    """When it was done, in ISO 8601; blank: it is not done."""
 
 
 class ForgetNews(Message, frozen=True):
-    """How far a forgetting is, and what is known to be left."""
+    """The state of a deletion, and what is known to remain."""
 
     receipt: str
     done: bool
-    """Nothing is left to be removed."""
+    """Whether nothing is left to be deleted."""
     sentence: str
-    """The same for the owner, with what it waits for."""
+    """The state in a sentence for the owner, with what the deletion waits for."""
     asked_at: str
-    """After ISO 8601."""
+    """When it was requested, in ISO 8601."""
     device: str
     taken_out: Count = 0
-    """Updates that went into no merge any more."""
+    """Updates that were withdrawn before a merge."""
     removed: Mapping[str, int] = {}
-    """Rows that were removed, by section of the export."""
+    """Number of deleted rows by section of the export."""
     holds: tuple[HoldsUpdate, ...] = ()
-    """Versions known to hold updates of the device, oldest first, the newest `LISTED` of them. Those that were made
-    of them since began with what they had learned."""
+    """Versions made with the device's updates, oldest first; the newest `LISTED` of them. Versions that were trained
+    from them later are not listed, although they have learned from the same updates."""
     versions: Count = 0
-    """How many such versions there are."""
+    """Number of such versions, listed or not."""
     rebuilt: tuple[Rebuilt, ...] = ()
-    """Federations whose models are made again without the device, as their plans promise."""
+    """Federations whose models are rebuilt without the device, as their plans promise."""
     done_at: str = ""
-    """After ISO 8601; blank: it is not done."""
+    """When it was done, in ISO 8601; blank: it is not done."""
 
 
 LISTED = 2000
+"""Most versions that `ForgetNews` lists."""

@@ -1,7 +1,8 @@
-"""A relay among the peers of a round: it passes on what two of them cannot send each other.
+"""Relays: peers of a round that pass messages on between two others that cannot reach each other.
 
-Signals, by which the two meet on a direct path while the platform does not pass them on; and where no path comes about,
-the calls themselves, which stay sealed for the one who is called. The relay learns who calls whom, when, and how much.
+A relay passes on the signals with which the two open a direct path while the platform does not. Where no direct path
+can be opened, it passes on the calls themselves, sealed for their receiver. It learns who calls whom, when, and how
+many bytes are sent.
 """
 
 from typing import Annotated
@@ -15,7 +16,7 @@ from coterie_wire.message import Identifier
 from coterie_wire.paths import MAX_SIGNAL_BYTES, MAX_SIGNALS, PathName
 
 PASSING_PATH = "/passing"
-"""Where a relay answers the other peers of its round."""
+"""The HTTP path at which a relay answers the other peers of its round."""
 CallNumber = Annotated[bytes, Meta(min_length=16, max_length=16)]
 
 
@@ -30,25 +31,25 @@ class PeerSignal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PassOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """To a relay, sealed, after an `Envelope`; its body is what `to` is to be asked, as the door of `to` takes it."""
+    """To a relay, sealed, after an `Envelope`: pass on signals, and the body as a request to `to`."""
 
     sender: Identifier
     relay: Identifier
     number: CallNumber
     """Random; the answer repeats it."""
     signals: Annotated[tuple[PeerSignal, ...], Meta(max_length=MAX_SIGNALS)] = ()
-    """To be kept for a minute for those whom they are for."""
+    """Signals that the relay keeps for a minute for their receivers."""
     to: Identifier | None = None
-    """None: nobody is to be asked."""
+    """The receiver of the body; None: there is no body."""
     exclusions: ExclusionNews = ExclusionNews()
 
 
 class PassedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The relay's answer, sealed; its body is that of the peer who was asked, which only the caller can read."""
+    """The relay's answer, sealed; its body is the answer of `PassOn.to`, which only the caller can read."""
 
     number: CallNumber
     signals: Annotated[tuple[PeerSignal, ...], Meta(max_length=MAX_SIGNALS)] = ()
-    """For the caller, from others."""
+    """Signals of other peers for the caller."""
     refusal: Reason | None = None
-    """Why nobody was asked, or did not answer."""
+    """Why the body was not passed on or not answered; None: it was answered, or there was none."""
     exclusions: ExclusionNews = ExclusionNews()

@@ -1,4 +1,4 @@
-"""How a device's personal model does against the version: figures for people, by which nothing is decided."""
+"""Comparisons of a device's personal model with the version, which people read and nothing is decided by."""
 
 from typing import Annotated
 
@@ -8,16 +8,16 @@ from coterie_wire.message import Identifier, Message, Share
 
 
 class ReportPersonal(Message, frozen=True):
-    """How a device's personal model compares with a version on samples held out; replaces what it told before."""
+    """Accuracy of the personal model and of a version on held-out samples; replaces the device's earlier report."""
 
     federation: Annotated[str, Meta(max_length=100)]
     version: Identifier
-    """The version that the device held."""
+    """ID of the version that the device had."""
     answers: bool
-    """Whether the personal model answers the device's owner, or the version."""
+    """Whether predictions on the device come from the personal model; else from the version."""
     samples: Annotated[int, Meta(ge=1, le=2**53)]
-    """Samples held out, on which both were compared; rounded where the owner wants the device to tell less."""
+    """Number of held-out samples; rounded where the owner wants less to be reported."""
     version_accuracy: Share | None = None
-    """Share of them that the version has right; None: the task has no right and wrong."""
+    """Accuracy of the version; None: the task has no accuracy."""
     own_accuracy: Share | None = None
-    """Share that what answers has right."""
+    """Accuracy of the model that predicts on the device; None: the task has no accuracy."""

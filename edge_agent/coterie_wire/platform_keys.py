@@ -1,4 +1,4 @@
-"""The platform's keys as a device pins them: the one it signs with, and how another takes its place."""
+"""The platform's signing keys as a device pins them, and signed statements by which a new key replaces the old one."""
 
 from collections.abc import Iterable
 from typing import Annotated, NamedTuple
@@ -12,43 +12,43 @@ from coterie_wire.version import PROTOCOL
 
 
 class NextKey(msgspec.Struct, frozen=True):
-    """What a platform signs with its key before it gives it up."""
+    """The statement, signed with the old key, that another key replaces it."""
 
     protocol: Annotated[int, Meta(ge=0, le=2**53)]
     key: PublicKey
-    """Ed25519 public key that signs from now on."""
+    """Ed25519 public key of the key that signs from now on."""
     former_until: Annotated[float, Meta(ge=0, le=2**53)]
-    """Unix time in seconds until which devices also take what the former key has signed; 0: not any more."""
+    """Unix time in seconds until which devices also accept signatures of the former key; 0: they no longer do."""
 
 
 class FormerKey(NamedTuple):
-    """A key that another has replaced."""
+    """A public key that another has replaced."""
 
     key: bytes
     until: float
-    """Unix time in seconds: what it signs and comes later is refused."""
+    """Unix time in seconds; content that it has signed is refused when it arrives later."""
 
 
 class PlatformKeys(NamedTuple):
-    """What a device trusts."""
+    """The public keys of the platform that a device trusts."""
 
     current: bytes
     former: tuple[FormerKey, ...] = ()
-    """In the order in which they were replaced."""
+    """Former keys, in the order in which they were replaced."""
 
     def trusted(self, *, at: float) -> tuple[bytes, ...]:
-        """The public keys that something received at `at`, in seconds of Unix time, may be signed with."""
+        """Keys with which content received at `at`, in seconds of Unix time, may be signed."""
         return (self.current, *(former.key for former in self.former if at < former.until))
 
     def pinned(self) -> tuple[bytes, ...]:
-        """Those that something which was received and verified before may be signed with."""
+        """Keys with which content that was received and verified earlier may be signed."""
         return (self.current, *(former.key for former in self.former))
 
     def follow(self, statements: Iterable[SignedManifest]) -> "PlatformKeys":
-        """What is trusted after `statements`, each a NextKey signed with the key that it replaces, the oldest first.
+        """The keys after `statements`, the oldest first, each a NextKey signed with the key that it replaces.
 
-        One that was followed before changes nothing. Raises WireError ``bundle.*`` where a statement is not signed with
-        the current key.
+        A statement that was followed before changes nothing. Raises WireError ``bundle.*`` where a statement is not
+        signed with the current key.
         """
         keys = self
         for signed in statements:
@@ -60,5 +60,5 @@ class PlatformKeys(NamedTuple):
 
 
 def sign_next_key(key: bytes, *, former_until: float, signing_key: bytes) -> SignedManifest:
-    """The statement by `signing_key` that the public key `key` signs from now on."""
+    """The statement, signed by `signing_key`, that the public key `key` replaces it."""
     return sign_content(msgspec.json.encode(NextKey(PROTOCOL, key, former_until)), signing_key)

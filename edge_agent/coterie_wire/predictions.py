@@ -1,4 +1,4 @@
-"""What a model answers for one sample."""
+"""Predictions for one sample."""
 
 import msgspec
 
@@ -7,13 +7,13 @@ class Prediction(msgspec.Struct, frozen=True, tag_field="kind", tag="class"):
     """The most likely class of one sample."""
 
     label: str
-    """What the class is called."""
+    """Name of the class."""
     index: int
     probability: float
 
 
 class Output(msgspec.Struct, frozen=True, tag_field="kind", tag="output"):
-    """The output for one sample of a model that is not a classifier."""
+    """The output of a model that is not a classifier, for one sample."""
 
     output: list[float]
-    """The probability of each label, the likeliest token at each position, or the values, flattened."""
+    """The probability of each label, the most likely token at each position, or the values, flattened."""

@@ -1,8 +1,8 @@
-"""Supernodes: who sends an update or a sum to whom, what a supernode is asked to sum, how two devices know each other.
+"""Supernodes: routes of updates and sums, orders to sum them, and the keys with which two devices seal their messages.
 
 Every device has one Ed25519 key, which the platform learns from its check-ins. A member's ticket, signed by the
-platform, names its key and the supernode's; both derive X25519 keys from them, and what they send one another is sealed
-with `crypto_box` for the other one alone.
+platform, names the member and its key; its route names the supernode's key. Both devices derive X25519 keys from them,
+and seal their messages with `crypto_box` so that only the other one can read them.
 """
 
 import hashlib
@@ -23,57 +23,60 @@ from coterie_wire.message import Count, Identifier, Message
 from coterie_wire.structs import from_json
 
 PublicKey: TypeAlias = Annotated[bytes, Meta(min_length=32, max_length=32)]
-"""Of Ed25519."""
+"""An Ed25519 public key."""
 Seed: TypeAlias = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Inner: TypeAlias = tuple[Count, Count]
-"""A `coterie_learning.partial_sums.Fingerprint`."""
+"""A `coterie_learning.partial_sums.Fingerprint`: inner products modulo two primes."""
 Address: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9.\-\[\]:]{1,255}:[0-9]{1,5}$")]
-"""``HOST:PORT`` that neighbours reach."""
+"""``HOST:PORT`` at which other devices reach a device."""
 MAX_MEMBERS = 100
 MAX_CLASSES = 10_000
 MAX_TIERS = 3
-"""Supernodes that a sum passes, at most, after the one that its devices send to."""
+"""Most supernodes that a sum passes after the one to which the devices send their updates."""
 PATH = "/updates"
-"""Where a supernode answers its neighbours."""
+"""The HTTP path at which a supernode answers its neighbours."""
 
 
 class Shedding(Message, frozen=True):
-    """The supernode is to have no more neighbours than so many; the others send another way."""
+    """A supernode asks for fewer neighbours; the platform gives the others another route."""
 
     keep: Annotated[int, Meta(ge=0, le=MAX_MEMBERS)]
+    """Most neighbours that it can have now."""
     reason: Reason
 
 
 class OfferToLead(Message, frozen=True):
-    """The device's owner lets it sum its neighbours' updates."""
+    """The device's owner lets it be a supernode, which sums its neighbours' updates."""
 
     address: Address
     members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
-    """Neighbours at once at most."""
+    """Most neighbours at the same time."""
     sums: bool = False
-    """It adds up sums of other supernodes, too, and sends its own through others."""
+    """Whether it also adds sums of other supernodes, and can send its own sum to another supernode."""
     shedding: Shedding | None = None
-    """It has less room now than its owner lets it have."""
+    """A temporary lower limit of neighbours; None: `members` applies."""
     islands: bool = False
-    """It keeps the roles of its neighbourhood with others while the platform is away."""
+    """Whether it takes part in an island (`coterie_wire.island`) while the platform is unreachable."""
 
 
 class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The platform lets a device hand one update, or a supernode one sum, to a supernode."""
+    """The platform's permission for a device to send one update, or for a supernode to send one sum, to a supernode."""
 
     protocol: Count
     assignment: Identifier
-    """Of a sum, its fold."""
+    """ID of the assignment, or of the fold where the ticket is for a sum."""
     member: Identifier
+    """ID of the sending device."""
     member_key: PublicKey
     supernode: Identifier
     epoch: Count
+    """Number of the route, which increases when the platform changes it."""
     expires_at: float
     """Seconds since 1970."""
 
 
 class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device of a list that the platform signs: who has the list knows it by this key, and calls it there."""
+    """A device in a list that the platform signs, with its key and address."""
 
     device: Identifier
     key: PublicKey
@@ -81,16 +84,16 @@ class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DirectPeer(Message, frozen=True):
-    """Another device, which may be reached by a direct path."""
+    """Another device, to which a direct path may be opened."""
 
     device: Identifier
     key: PublicKey
     stun: Address | None = None
-    """Who tells a device the address under which others see it (RFC 8489); None: nobody does."""
+    """Address of a STUN server (RFC 8489), which tells a device its public address; None: there is none."""
 
 
 class Route(Message, frozen=True):
-    """Hand the update to this neighbour; an update whose route has another epoch goes by that one."""
+    """The supernode to which a device sends its update. A route with another epoch replaces it."""
 
     supernode: Identifier
     address: Address
@@ -99,17 +102,17 @@ class Route(Message, frozen=True):
     ticket: SignedManifest
     """A signed `Ticket`."""
     check_seed: Seed
-    """What the update's fingerprint is drawn from; no supernode knows it."""
+    """Seed of the update's fingerprint, with which the platform checks the supernode's sum; no supernode knows it."""
     tier_seeds: Annotated[tuple[Seed, ...], Meta(max_length=MAX_TIERS)] = ()
-    """What further fingerprints are drawn from, by which supernodes check the sums of others: each knows its own."""
+    """Seeds of further fingerprints, with which supernodes check other supernodes' sums; each knows one of them."""
     island: SignedManifest | None = None
-    """A signed `coterie_wire.island.Island`, of which one takes the update while the platform is away."""
+    """A signed `coterie_wire.island.Island`, one of whose voters takes the update while the platform is unreachable."""
     direct: DirectPeer | None = None
-    """The same supernode, which opens direct paths: where it does not answer at its address."""
+    """The same supernode, where it opens direct paths: for when it does not answer at its address."""
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A supernode has an update, whole and verified: held, not yet counted."""
+    """A supernode's statement that it has an update, complete and verified, which is not yet part of a version."""
 
     assignment: Identifier
     sha256: Sha256
@@ -126,18 +129,18 @@ class SignedReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HandIn(Message, frozen=True):
-    """A supernode has the update that was offered for this assignment."""
+    """Report to the platform that a supernode has received the device's update."""
 
     assignment: Identifier
     receipt: SignedReceipt
     fingerprint: Inner
-    """Of the update, by the route's `check_seed`."""
+    """The update's fingerprint from `Route.check_seed`."""
     tier_fingerprints: Annotated[tuple[Inner, ...], Meta(max_length=MAX_TIERS)] = ()
-    """By its `tier_seeds`."""
+    """The update's fingerprints from `Route.tier_seeds`."""
 
 
 class Weighed(Message, frozen=True):
-    """One update in a partial aggregate, and what it counts there."""
+    """One update in a partial aggregate, and its weight."""
 
     assignment: Identifier
     sha256: Sha256
@@ -146,21 +149,21 @@ class Weighed(Message, frozen=True):
 
 
 class ChildSum(Message, frozen=True):
-    """The sum of another supernode, which goes into one's own."""
+    """The sum of another supernode, which a supernode adds to its own."""
 
     fold: Identifier
     supernode: Identifier
     weight: Annotated[int, Meta(ge=0, lt=1 << 38)]
-    """Of its updates together."""
+    """Total weight of its updates."""
     seed: Seed
     fingerprint: Inner
-    """What the sum's is, by `seed`."""
+    """The sum's expected fingerprint from `seed`."""
     roll: Sha256
-    """Which updates are in it (`roll_of`)."""
+    """Hash of the list of updates in it (`roll_of`)."""
 
 
 class SumRoute(Message, frozen=True):
-    """Hand the sum to this supernode."""
+    """The supernode to which a supernode sends its sum."""
 
     supernode: Identifier
     address: Address
@@ -169,46 +172,47 @@ class SumRoute(Message, frozen=True):
     ticket: SignedManifest
     """A signed `Ticket`."""
     direct: DirectPeer | None = None
-    """The same supernode, which opens direct paths: where it does not answer at its address."""
+    """The same supernode, where it opens direct paths: for when it does not answer at its address."""
 
 
 class Order(Message, frozen=True):
-    """Sum these updates, with these weights, and these sums, and send the sum."""
+    """Sum these updates with these weights, add these sums, and send the result."""
 
     fold: Identifier
     shares: Annotated[tuple[Weighed, ...], Meta(max_length=MAX_MEMBERS)]
     parts: Annotated[tuple[ChildSum, ...], Meta(max_length=MAX_MEMBERS)] = ()
-    """They come from other supernodes."""
+    """Sums that come from other supernodes."""
     route: SumRoute | None = None
     """None: the sum goes to the platform."""
 
 
 class Lead(Message, frozen=True):
-    """The device is the supernode of its neighbours in a round, or would be one of its island."""
+    """The device is a supernode of its neighbourhood in a round, or a voter of its island that may become one."""
 
     round: Identifier
     plan: msgspec.Raw
     """A `coterie_learning.device_plan.DevicePlan`."""
     manifest: SignedManifest
-    """The version that updates are differences from."""
+    """Manifest of the version from which updates are differences."""
     order: Order | None = None
-    """None: it receives updates."""
+    """What to sum now; None: it goes on receiving updates."""
     island: SignedManifest | None = None
-    """A signed `coterie_wire.island.Island` that it is a voter of; it may have no neighbours before it is cut off."""
+    """A signed `coterie_wire.island.Island` of which it is a voter; it may have no neighbours while the platform is
+    reachable."""
 
 
 class SumReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A supernode has the sum of another, whole and checked: held, not yet counted."""
+    """A supernode's statement that it has another's sum, complete and checked, which is not yet part of a version."""
 
     fold: Identifier
     sha256: Sha256
     epoch: Count
     roll: Sha256
-    """Which updates are in it (`roll_of`)."""
+    """Hash of the list of updates in it (`roll_of`)."""
 
 
 class HandInSum(Message, frozen=True):
-    """Another supernode has the sum that was asked for."""
+    """Report to the platform that another supernode has received this supernode's sum."""
 
     fold: Identifier
     receipt: SignedReceipt
@@ -216,7 +220,7 @@ class HandInSum(Message, frozen=True):
 
 
 class OfferPartial(Message, frozen=True):
-    """Announce the upload of a partial aggregate, or ask how far it came."""
+    """Announce the upload of a partial aggregate, or ask how many bytes of it have arrived."""
 
     fold: Identifier
     sha256: Sha256
@@ -224,42 +228,43 @@ class OfferPartial(Message, frozen=True):
 
 
 class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From member to supernode: what an update is, before a piece of it."""
+    """Head of a request from a member to its supernode, before bytes of the update."""
 
     sha256: Sha256
     size_bytes: Count
     offset: Count
     classes: Annotated[tuple[Count, ...], Meta(max_length=MAX_CLASSES)] = ()
-    """Those whose rows of the output layer the update holds, where the plan customises it."""
+    """Classes whose rows of the output layer the update contains; empty: the plan sends the whole layer."""
     away: bool | UnsetType = UNSET
-    """The platform does not answer; so whoever leads the island is to take it, whose ticket this is."""
+    """Whether the platform is unreachable, so that the island's leader is to take the update although the ticket names
+    another supernode."""
     exclusions: ExclusionNews = ExclusionNews()
 
 
 class HandedOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From supernode to member: how much has arrived, and the receipt once all has."""
+    """The answer to `HandOver`: how many bytes have arrived, and the receipt when the update is complete."""
 
     offset: Count = 0
     receipt: SignedReceipt | None = None
     refusal: Reason | None = None
-    """Why nothing was taken."""
+    """Why the bytes were not taken."""
     ask: Identifier | UnsetType = UNSET
-    """The voter of the island that has it, or takes it."""
+    """The voter of the island that has the update or takes it, to which the member should turn."""
     exclusions: ExclusionNews = ExclusionNews()
 
 
 def public_key(secret: bytes) -> bytes:
-    """The Ed25519 public key, 32 bytes, of a device's 32 secret bytes."""
+    """The Ed25519 public key, 32 bytes, of a device's 32-byte secret key."""
     return bytes(SigningKey(secret).verify_key)
 
 
 def seal(content: bytes, *, secret: bytes, to: bytes) -> bytes:
-    """`content` for the device with the public key `to` alone, which knows from whom it comes."""
+    """Encrypts `content` for the device with the public key `to`, authenticated as from the owner of `secret`."""
     return bytes(_box(secret, to).encrypt(content))
 
 
 def unseal(content: bytes, *, secret: bytes, by: bytes) -> bytes:
-    """What the device with the public key `by` sealed. Raises WireError ``relay.not_sealed``."""
+    """Decrypts what the device with the public key `by` has sealed. Raises WireError ``relay.not_sealed``."""
     try:
         return _box(secret, by).decrypt(content)
     except (CryptoError, ValueError) as error:
@@ -267,9 +272,10 @@ def unseal(content: bytes, *, secret: bytes, by: bytes) -> bytes:
 
 
 def roll_of(shares: Sequence[Weighed], parts: Sequence[str]) -> str:
-    """A hash that stands for all updates of a sum with their weights: its own, and by their rolls those of its parts.
+    """A hash of all updates of a sum with their weights: those in `shares`, and by their own rolls those of `parts`.
 
-    Each supernode on the way of an update signs one, so that who held it, and in which sum, can be shown afterwards.
+    Each supernode that an update passes signs one, so that it can be shown afterwards which supernode had the update,
+    and in which sum.
     """
     return hashlib.sha256(msgspec.json.encode([list(shares), sorted(parts)])).hexdigest()
 
@@ -281,12 +287,12 @@ def sign_receipt(receipt: Receipt | SumReceipt, secret: bytes) -> SignedReceipt:
 
 
 def verify_receipt(signed: SignedReceipt, key: bytes) -> Receipt:
-    """What the supernode with the public key `key` signed of an update. Raises WireError ``relay.bad_receipt``."""
+    """The receipt of an update, signed by the supernode with the public key `key`. Raises ``relay.bad_receipt``."""
     return _verified(signed, key, Receipt)
 
 
 def verify_sum_receipt(signed: SignedReceipt, key: bytes) -> SumReceipt:
-    """The same of a sum."""
+    """The receipt of a sum, signed by the supernode with the public key `key`. Raises ``relay.bad_receipt``."""
     return _verified(signed, key, SumReceipt)
 
 
@@ -294,12 +300,12 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def with_body(struct: msgspec.Struct, body: bytes = b"") -> bytes:
-    """A message between two devices: JSON, a line break, and whatever it is about."""
+    """A message between two devices: a JSON line, then the body."""
     return msgspec.json.encode(struct) + b"\n" + body
 
 
 def read_with_body(content: bytes, struct: type[S]) -> tuple[S, bytes]:
-    """The same, read. Raises WireError ``relay.malformed``."""
+    """Splits a message into its struct and its body. Raises WireError ``relay.malformed``."""
     head, _, body = content.partition(b"\n")
     try:
         return from_json(head, struct), body

@@ -1,4 +1,4 @@
-"""Tells who asks the address that its datagram came from: a Binding response (RFC 8489) and nothing else of STUN."""
+"""A minimal STUN server (RFC 8489): it answers a Binding request with the sender's address, and nothing else."""
 
 import socket
 import struct
@@ -10,7 +10,7 @@ _FAMILIES = {4: 0x01, 16: 0x02}
 
 
 def binding_response(datagram: bytes, address: str, port: int) -> bytes | None:
-    """The answer to a datagram from `address`, no longer than that asks for; None: it is no Binding request."""
+    """The answer to a datagram from `address`; None: it is no Binding request."""
     if len(datagram) < _HEAD.size:
         return None
     kind, length, cookie, transaction = _HEAD.unpack_from(datagram)
@@ -25,7 +25,7 @@ def binding_response(datagram: bytes, address: str, port: int) -> bytes | None:
 
 
 def answer_stun(host: str, port: int) -> None:
-    """Answer on this address until the process is stopped. Raises OSError."""
+    """Answer requests on this address until the process is stopped. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as server:
         server.bind((host, port))

@@ -1,7 +1,7 @@
-"""Tensor files that are read and written a span at a time, so that memory follows the span and not the file.
+"""Tensor files that are read and written in parts, so that memory does not grow with the file.
 
-Files are read by position, never mapped into memory: a page of a damaged disk is an error that names the file, where a
-mapping would end the process.
+Files are read by position and never mapped into memory: a damaged disk then raises an error that names the file, where
+with a mapping it would end the process.
 """
 
 import math
@@ -33,17 +33,17 @@ class Source(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """How many there are."""
+        """Number of bytes."""
 
     def read(self, start: int, stop: int) -> bytes | memoryview:
-        """Those from `start` up to `stop`, fewer only where the source ends before. Raises OSError."""
+        """The bytes [start, stop); fewer only where the source ends before `stop`. Raises OSError."""
 
     def part(self, begin: int, end: int) -> "Source":
-        """What comes from position `begin` up to `end`, as a source of its own."""
+        """The bytes [begin, end) as a source of their own."""
 
 
 class InMemory(NamedTuple):
-    """A payload that is at hand."""
+    """A payload in memory."""
 
     data: bytes | memoryview
 
@@ -59,7 +59,7 @@ class InMemory(NamedTuple):
 
 
 class OpenFile(NamedTuple):
-    """An open file, or all of it from a position on."""
+    """A part of an open file: `size_bytes` bytes from position `begin`."""
 
     descriptor: int
     size_bytes: int
@@ -73,8 +73,8 @@ class OpenFile(NamedTuple):
 
 
 SMALL_BYTES = 1 << 16
-"""A file up to this is read at once, which takes less time than many small reads; of more, memory would be got anew for
-each file, which takes longer."""
+"""Files up to this size are read at once, which is faster than many small reads. For larger files it is slower, because
+memory is allocated anew for each file."""
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def created(path: Path) -> Iterator[int]:
 
 
 class TensorFile(NamedTuple):
-    """A tensor file whose header has been checked; its numbers are read as they are asked for."""
+    """A tensor file whose header has been checked; its elements are read on demand."""
 
     source: Source
     header: Header
@@ -118,7 +118,7 @@ class TensorFile(NamedTuple):
 
 
 def open_tensors(source: Source) -> TensorFile:
-    """Raises OSError or WireError ``tensors.malformed``."""
+    """The tensor file in `source`, its header checked. Raises OSError or WireError ``tensors.malformed``."""
     return TensorFile(source, _header(_head(source), source.size_bytes))
 
 
@@ -133,12 +133,12 @@ def _head(source: Source) -> bytes:
 
 @lru_cache(maxsize=8)
 def _header(head: bytes, size_bytes: int) -> Header:
-    """Updates of one round begin with the same bytes, which are checked once."""
+    """Cached, because the updates of one round have the same header."""
     return read_header(head, size_bytes=size_bytes)
 
 
 class TensorWriter:
-    """A tensor file that is filled in any order; every number must be written once."""
+    """Writes a tensor file, whose parts may come in any order; every element must be written once."""
 
     def __init__(self, descriptor: int, specs: Sequence[TensorSpec], metadata: Mapping[str, str] = {}) -> None:
         self._descriptor, self._specs = descriptor, {spec.name: spec for spec in specs}
@@ -148,7 +148,7 @@ class TensorWriter:
         os.ftruncate(descriptor, self._plan.size_bytes)
 
     def write(self, name: str, start: int, numbers: Array) -> None:
-        """Elements [start, start + numbers.size) of the flattened tensor `name`. Raises OSError."""
+        """Write elements [start, start + numbers.size) of the flattened tensor `name`. Raises OSError."""
         spec = self._specs[name]
         dtype = np.dtype(NUMPY_DTYPES[spec.dtype])
         assert numbers.dtype == dtype and start + numbers.size <= math.prod(spec.shape)
@@ -156,7 +156,7 @@ class TensorWriter:
         _write(self._descriptor, content, self._plan.offsets[name] + start * dtype.itemsize)
 
     def finish(self) -> None:
-        """The file's bytes are on the disk when this returns. Raises OSError."""
+        """Flush the file to the disk. Raises OSError."""
         os.fsync(self._descriptor)
 
 

@@ -1,4 +1,4 @@
-"""A canary group's part in a roll-out: a device tries a candidate and tells how it does against the champion."""
+"""Trials of a canary group: a device compares a candidate with the champion and reports the metrics of both."""
 
 from typing import Annotated
 
@@ -11,34 +11,34 @@ from coterie_wire.message import Identifier, Message, Seconds, Share
 
 
 class Trial(Message, frozen=True):
-    """Compare the candidate, which the device is to hold, with the champion on samples of the device's own."""
+    """Compare the candidate, which the device has been given, with the champion on the device's own samples."""
 
     rollout: Identifier
     candidate: Identifier
-    """Its version."""
+    """ID of the candidate's version."""
     champion: SignedManifest
 
 
 class ShadowTrial(Message, frozen=True):
-    """Let the candidate answer beside the version that the device holds, which alone is shown; then compare them."""
+    """Run the candidate beside the version in use, whose predictions alone are shown, and compare both afterwards."""
 
     rollout: Identifier
     candidate: SignedManifest
     remaining_s: Seconds
-    """Until the outcome is wanted; 0: now."""
+    """Seconds until the outcome is wanted; 0: now."""
 
 
 class Fit(Message, frozen=True):
-    """How a version does on the samples that the device holds out."""
+    """Metrics of a version on the device's held-out samples."""
 
     loss: Annotated[float, Meta(ge=-1e9, le=1e9)]
-    """Mean over the samples."""
+    """Mean loss."""
     accuracy: Share | None = None
-    """Share that is right; None: the task has no right and wrong."""
+    """Accuracy, 0 to 1; None: the task has no accuracy."""
 
 
 class TrialFigures(Message, frozen=True):
-    """Both versions on the same samples."""
+    """Metrics of both versions on the same samples."""
 
     samples: Annotated[int, Meta(ge=1, le=2**53)]
     champion: Fit
@@ -46,24 +46,24 @@ class TrialFigures(Message, frozen=True):
 
 
 class Shadowed(Message, frozen=True):
-    """How the candidate's answers to programs on the device compared with those that were shown."""
+    """Comparison of the candidate's predictions for programs on the device with those that were shown."""
 
     agreement: Share
-    """Share of the answers that say the same."""
+    """Share of equal predictions."""
     champion: Histogram
-    """Durations of runs of what was shown, scaled as in `coterie_wire.latency.Latency`."""
+    """Durations of the champion's runs, scaled as in `coterie_wire.latency.Latency`."""
     candidate: Histogram
-    """Of the candidate, on the same samples."""
+    """Durations of the candidate's runs on the same samples, scaled likewise."""
 
 
 class ReportTrial(Message, frozen=True):
-    """The outcome of a device's trial: a comparison, or why the candidate cannot be used there; told once."""
+    """The outcome of a device's trial, sent once: a comparison, or why the candidate cannot be used on the device."""
 
     rollout: Identifier
     compared: TrialFigures | None = None
     fault: Reason | None = None
     shadowed: Shadowed | None = None
-    """Where the candidate has answered beside; None: it has not, or nobody has asked."""
+    """Comparison of predictions where the candidate ran beside the champion; None: it did not."""
 
     def __post_init__(self) -> None:
         if (self.compared is None) is (self.fault is None):

@@ -1,4 +1,4 @@
-"""Smaller forms of a version, which a device may predict with instead; training stays with the version itself."""
+"""Smaller forms of a version, e.g. int8, with which a device may predict; it always trains the version itself."""
 
 import hashlib
 from typing import Annotated
@@ -10,9 +10,9 @@ from coterie_wire.bundle import BlobRef, Sha256, SignedManifest, read_signed, si
 
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A form of a version by itself: the graph holds its parameters.
+    """A smaller form of a version, as a graph that contains its parameters.
 
-    It takes the model's inputs with any leading batch axis, and gives its output with the same.
+    The graph takes the model's inputs with any leading batch axis, and gives its output with the same batch axis.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
@@ -41,5 +41,5 @@ def verify_variants(signed: SignedManifest, *verify_keys: bytes) -> Variants:
 
 
 def digest_of(signed: SignedManifest) -> Sha256:
-    """By which a device says that it knows the list."""
+    """SHA-256 with which a device reports the list that it has."""
     return hashlib.sha256(signed.manifest).hexdigest()

@@ -1,4 +1,4 @@
-"""The version of the protocol; both sides refuse what they do not speak, with a code."""
+"""The version of the protocol; each side refuses versions that it does not speak, with an error code."""
 
 PROTOCOL = 1
 """Raised by one whenever an older agent could misread a message; the platform also speaks PROTOCOL - 1."""
@@ -7,4 +7,4 @@ SPOKEN = range(max(1, PROTOCOL - 1), PROTOCOL + 1)
 """The versions that this side understands."""
 
 PRESIGNED = "presigned"
-"""The preference (RFC 7240) of an agent that goes on to the object storage where a download is redirected to it."""
+"""The preference (RFC 7240) with which an agent states that it follows redirects of downloads to an object storage."""
