@@ -66,10 +66,8 @@ def offers() -> Sequence[Offer]:
 
 
 def signed_off_offers(slot: str) -> Sequence[Offer]:
-    """Offers of `slot` that are to be loaded; where nothing is signed off, packages are not searched."""
-    if not signed_off_distributions():
-        return ()
-    return [offer for offer in offers() if offer.slot == slot and offer.refusal is None]
+    """Offers of `slot` that are to be loaded."""
+    return [offer for offer in _to_be_loaded() if offer.slot == slot]
 
 
 def offered(slot: str, name: str) -> Offer | None:
@@ -131,11 +129,14 @@ def normalised(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
+def _to_be_loaded() -> Sequence[Offer]:
+    """Offers that are to be loaded; where nothing is signed off, packages are not searched."""
+    return [offer for offer in offers() if offer.refusal is None] if signed_off_distributions() else ()
+
+
 def _failure_of(error: Exception) -> WireError | None:
     """What to raise in place of `error`; None: it did not pass through the code of a kind."""
-    if not signed_off_distributions():
-        return None
-    by_package = {_package(offer.target): offer for offer in offers() if offer.refusal is None}
+    by_package = {_package(offer.target): offer for offer in _to_be_loaded()}
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         offer = by_package.get(_package(frame.f_globals.get("__name__", "")))
         if offer is not None:

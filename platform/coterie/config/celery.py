@@ -22,10 +22,10 @@ def refuse_other_schema(**_: object) -> None:
 
     A database that does not answer ends it too: after other errors Celery goes on, with tables that were not looked at.
     """
-    from coterie.config.schema import exit_at_other  # Django's database layer is ready only now
+    from coterie.config.schema import exit_unless_usable  # Django's database layer is ready only now
 
     if not settings.EMBEDDED:
-        exit_at_other()
+        exit_unless_usable()
 
 
 @signals.worker_init.connect

@@ -56,7 +56,7 @@ def refuse_to_start() -> None:
         ) from error
 
 
-def exit_at_other() -> None:
+def exit_unless_usable() -> None:
     """End this process with a sentence, unless the database answers and its tables are those of this code."""
     try:
         refuse_to_start()

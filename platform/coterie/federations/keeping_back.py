@@ -1,4 +1,4 @@
-"""Candidates worse than the champion, or not finite: how many in a row it does not publish, and what it does then.
+"""Candidates worse than the champion, or not finite: how many in a row stay unpublished before a federation pauses.
 
 Where devices' data differ, an average of what they learned may be worse than the champion each time: the next round
 begins where this one did, and has the same result.

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from coterie.cloud.averaging_job import NotFinite
 from coterie.federations.grouping import record_split
 from coterie.federations.keeping_back import count_kept_back, count_published, is_patience_exhausted
 from coterie.federations.models import Federation
@@ -69,7 +70,7 @@ def abandon(*, merge: Merge, reason: Reason, now: datetime) -> None:
     """
     federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(merges=merge.pk)
     ended = end(merge, State.ABANDONED, reason=reason, metrics={}, now=now)
-    if ended and reason.code == reasons.NOT_FINITE:
+    if ended and reason.code == NotFinite.code:
         count_kept_back(federation=federation, why=reason, now=now)
 
 

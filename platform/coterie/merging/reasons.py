@@ -9,8 +9,6 @@ DAMAGED = Reason("update.damaged", "its content has another hash than when it wa
 """The fault of an update that is the disk's, not its device's."""
 WORSE = frozenset({"merging.worse_cloud_model", "merging.worse_than_champion"})
 """Codes of the reasons that come from held-out data."""
-NOT_FINITE = "merge.not_finite"
-"""Code of the reason for which a candidate with NaN or infinity is not published."""
 BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates were collected, so they fit no more")
 
 

@@ -1,6 +1,5 @@
 """Tables that newer code has changed are left alone."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from coterie.config.schema import OtherSchema, refuse_other, refuse_unfinished
+from tests.system.processes import environment
 
 pytestmark = pytest.mark.django_db
 
@@ -70,19 +70,18 @@ def test_a_process_ends_with_a_sentence_where_the_database_does_not_answer(
 ) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         closed = listener.getsockname()[1]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COTERIE_", "DJANGO_"))}
-    settings = {
-        "COTERIE_MODE": "scaled",
-        "COTERIE_STATE": str(tmp_path),
-        "COTERIE_DATABASE_URL": f"postgresql://coterie@127.0.0.1:{closed}/coterie",
-        "COTERIE_REDIS_URL": f"redis://127.0.0.1:{closed}/0",
-        "COTERIE_SECRET_KEY": "0" * 50,
-        "COTERIE_SIGNING_KEY": "0" * 64,
-    }
+    settings = environment(
+        mode="scaled",
+        state=str(tmp_path),
+        database_url=f"postgresql://coterie@127.0.0.1:{closed}/coterie",
+        redis_url=f"redis://127.0.0.1:{closed}/0",
+        secret_key="0" * 50,
+        signing_key="0" * 64,
+    )
     ended = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=tmp_path,
-        env=kept | settings,
+        env=settings,
         capture_output=True,
         text=True,
         timeout=60,
