@@ -143,4 +143,6 @@ def _parser() -> argparse.ArgumentParser:
     leave.add_argument("--force", action="store_true", help="forget the platform even if it does not answer")
     forget = add("forget", "leave, and have the platform forget this device; again: how far that is")
     forget.add_argument("--force", action="store_true", help="remove what is here even if the platform does not agree")
+    for parting in (leave, forget):
+        parting.add_argument("--yes", action="store_true", help="do it without being asked")
     return parser

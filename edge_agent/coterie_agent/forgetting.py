@@ -62,6 +62,14 @@ class Forgetter:
     ca_file: str | None
     record_sent: RecordSent
 
+    def was_asked(self) -> bool:
+        """Whether the owner of this device, which has not left yet, has asked for it already: it was interrupted.
+
+        Raises AgentError ``agent.not_joined`` or ``agent.bad_receipt``.
+        """
+        kept = load_receipt(self.home)
+        return kept is not None and kept.url == self.store.identity.get().url
+
     def forget(self, *, force: bool = False) -> ForgetNews | None:
         """Forget the device; if interrupted at any point, it is repeated with the same receipt number.
 
@@ -82,9 +90,9 @@ class Forgetter:
 
     def ask(self) -> ForgetNews:
         """Have the platform forget the device, and remove nothing here. Raises Unreachable or Refused."""
-        identity, kept = self.store.identity.get(), load_receipt(self.home)
-        if kept is None or kept.url != identity.url:
-            kept = RetainedData(identity.url, str(uuid.uuid4()))
+        kept = load_receipt(self.home)
+        if kept is None or not self.was_asked():
+            kept = RetainedData(self.store.identity.get().url, str(uuid.uuid4()))
             write_private(self.home.receipt, msgspec.json.encode(kept))
         return self._ask(kept)
 

@@ -4,6 +4,7 @@ import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from coterie_agent.errors import AgentError, Exit
 
@@ -200,6 +201,13 @@ class RunLock:
             detail = f"another coterie-agent holds {self._path}; stop it first"
             raise AgentError("agent.already_running", detail, exit_code=Exit.ALREADY_RUNNING) from error
         self._descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
         if self._descriptor is not None:

@@ -100,7 +100,7 @@ def test_a_device_from_joining_to_leaving(platform: FakePlatform, tmp_path: Path
     assert {prediction["label"] for prediction in predicted["predictions"]} <= {"red", "green", "blue"}
     code, status = ask_process(home, "status")
     assert (code, status["samples"], status["running"], status["outcomes"][0]["outcome"]) == (0, 60, False, "accepted")
-    code, left = ask_process(home, "leave")
+    code, left = ask_process(home, "leave", "--yes")
     assert (code, left["samples"]) == (0, 60)
     assert ask_process(home, "status")[0] == Exit.NOT_JOINED
 

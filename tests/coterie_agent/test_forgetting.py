@@ -36,7 +36,7 @@ def device(tmp_path: Path, platform: FakePlatform, capsys: pytest.CaptureFixture
 
 def test_what_is_the_platforms_goes_and_the_receipt_and_samples_stay(device: Device, platform: FakePlatform) -> None:
     known_as = load_peer_key(Home(device.home))
-    code, told = device.run("forget")
+    code, told = device.run("forget", "--yes")
     assert (code, told["samples"], told["receipt"]["holds"][0]["version"]) == (0, 1, 3)
     assert platform.forgotten == {told["receipt"]["receipt"]}
     assert device.run("status")[0] == Exit.NOT_JOINED
@@ -58,7 +58,7 @@ def test_killed_before_it_wiped_it_asks_under_the_same_number(
     with monkeypatch.context() as patched:
         patched.setattr(IdentityStore, "delete", killed)
         with pytest.raises(Killed):
-            main(["--home", str(device.home), "forget"])
+            main(["--home", str(device.home), "forget", "--yes"])
 
     def ended(path: str) -> None:
         if path.endswith("/forget"):
@@ -76,11 +76,11 @@ def test_a_credential_that_ended_otherwise_says_who_can_forget_it(device: Device
             raise Denied(401, "fleet.revoked", "An operator has revoked this device.")
 
     platform.fault = revoked
-    code, told = device.run("forget")
+    code, told = device.run("forget", "--yes")
     assert (code, told["code"]) == (Exit.REVOKED, "agent.credential_ended")
     assert "d1" in told["detail"]
     assert device.run("status")[0] == 0, "nothing was removed"
-    assert device.run("forget", "--force")[1]["receipt"] is None
+    assert device.run("forget", "--force", "--yes")[1]["receipt"] is None
     assert device.run("status")[0] == Exit.NOT_JOINED
     code, told = device.run("forget")
     assert (code, told["code"]) == (Exit.NOT_JOINED, "agent.not_joined")
@@ -88,7 +88,7 @@ def test_a_credential_that_ended_otherwise_says_who_can_forget_it(device: Device
 
 def test_without_the_platform_nothing_is_removed(device: Device, platform: FakePlatform) -> None:
     platform.close()
-    assert device.run("forget")[0] == Exit.UNREACHABLE
+    assert device.run("forget", "--yes")[0] == Exit.UNREACHABLE
     kept = forgetting.load_receipt(Home(device.home))
     assert kept is not None and kept.url == platform.url
     with open_store(Home(device.home)) as store:
@@ -102,7 +102,7 @@ def test_a_damaged_receipt_says_so(device: Device) -> None:
 
 
 def test_joining_again_begins_a_new_account(device: Device, platform: FakePlatform) -> None:
-    first = device.run("forget")[1]["receipt"]["receipt"]
+    first = device.run("forget", "--yes")[1]["receipt"]["receipt"]
     assert device.run("join", platform.url, TOKEN, "--yes")[0] == 0
     assert not Home(device.home).receipt.exists()
-    assert device.run("forget")[1]["receipt"]["receipt"] != first
+    assert device.run("forget", "--yes")[1]["receipt"]["receipt"] != first

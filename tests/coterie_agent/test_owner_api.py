@@ -224,7 +224,7 @@ def test_forgotten_from_the_page_the_agent_ends_and_wipes(home: Path, platform: 
 def test_of_a_forgotten_device_the_page_is_that_of_its_receipt(home: Path, platform: FakePlatform) -> None:
     made = Rebuilt("digits", True, "version 5 holds no update of the device", version=5, done_at="2026-01-02")
     platform.forgetting = msgspec.structs.replace(platform.forgetting, rebuilt=(made,), done_at="2026-01-02")
-    (receipt,) = {ask(home, "forget")[1]["receipt"]["receipt"]}
+    (receipt,) = {ask(home, "forget", "--yes")[1]["receipt"]["receipt"]}
     served = subprocess.Popen([*command(home, "page"), "--json"], env=ENVIRONMENT, stdout=subprocess.PIPE)
     with served as process:
         assert process.stdout is not None
@@ -254,7 +254,7 @@ def test_killed_after_it_asked_the_next_start_ends_it(home: Path, platform: Fake
             raise ConnectionError
 
     platform.fault = away
-    assert ask(home, "forget")[0] == Exit.UNREACHABLE
+    assert ask(home, "forget", "--yes")[0] == Exit.UNREACHABLE
 
     def ended(path: str) -> None:
         if path.endswith("/forget"):

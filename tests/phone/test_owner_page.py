@@ -270,7 +270,7 @@ def test_what_became_of_a_forgotten_device_is_shown(
     chromium: Browser, home: Path, platform: FakePlatform, scheme: str, width: int
 ) -> None:
     platform.forgetting = UNFINISHED
-    ask(home, "forget")
+    ask(home, "forget", "--yes")
     with receipt_page(home) as url:
         page = new_page(chromium, scheme=scheme, width=width)
         page.clock.install()

@@ -36,7 +36,7 @@ def test_what_left_a_device_is_told_and_forgotten(site: Site, tmp_path: Path) ->
     (kept,) = [table for table in export["stored"] if table["name"] == "sample"]
     assert kept["rows"] == export["report"]["samples"] > 0
 
-    told = agent.command("forget")["receipt"]
+    told = agent.command("forget", "--yes")["receipt"]
     assert told["device"] == agent.id
 
     def done() -> bool:
@@ -69,7 +69,7 @@ def test_where_the_plan_promises_it_the_lineage_is_rebuilt_without_it(site: Site
             agent.kill()
     assert [round_["state"] for round_ in rounds] == ["published", "published"]
 
-    agents[0].command("forget")
+    agents[0].command("forget", "--yes")
 
     def receipt() -> dict[str, object]:
         return dict(agents[0].command("forget")["receipt"])

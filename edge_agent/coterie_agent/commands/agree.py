@@ -6,7 +6,7 @@ import msgspec
 
 from coterie_agent.budget_consent import Agreed, BudgetConsent, reason_budget_raised
 from coterie_agent.commands import Arguments, Output
-from coterie_agent.commands.inviting import confirms
+from coterie_agent.commands.asking import confirms, may_ask
 from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
 from coterie_agent.consent import Consent, question_of
@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> Output:
         lines = [question_of(one) for one in plans] + [reason_budget_raised(one).sentence for one in raised]
         if not lines:
             return Output(OwnersAnswer(False, (), ()), ["nothing is asked beyond what was agreed to"])
-        if not (named or arguments.yes or (_may_prompt(arguments) and _confirms(lines))):
+        if not (named or arguments.yes or (may_ask(arguments) and _confirms(lines))):
             return Output(
                 OwnersAnswer(False, plans, budgets), [*lines, "agree with: coterie-agent agree FEDERATION, or --yes"]
             )
@@ -54,10 +54,6 @@ def run(arguments: Arguments) -> Output:
     for one in budgets:
         done.append(f"{one.federation} may tell epsilon {one.epsilon:g} at delta {one.delta:g} of this device")
     return Output(OwnersAnswer(True, plans, budgets), done)
-
-
-def _may_prompt(arguments: Arguments) -> bool:
-    return not arguments.json and sys.stdin.isatty()
 
 
 def _confirms(lines: list[str]) -> bool:

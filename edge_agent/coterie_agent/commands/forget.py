@@ -5,6 +5,7 @@ from datetime import date
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.parting import confirm_parting
 from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
 from coterie_agent.forgetting import Forgetter, news_lines
@@ -23,24 +24,27 @@ class Forgotten(msgspec.Struct, frozen=True):
 
 def run(arguments: Arguments) -> Output:
     """Raises AgentError ``agent.not_joined``, ``agent.not_forgotten``, ``agent.already_running``,
-    ``agent.credential_ended``, Unreachable or Refused.
+    ``agent.credential_ended``, ``owner.nobody_to_ask``, ``owner.declined``, Unreachable or Refused.
     """
     home = Home(arguments.home)
     config = load_config(home.config)
-    with reading_store(arguments.home) as store:
-        lock = RunLock(home.lock)
-        lock.acquire()
+    with reading_store(arguments.home) as store, RunLock(home.lock):
         forgetter = Forgetter(
             home=home,
             store=store,
             ca_file=config.ca_file,
             record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
         )
-        try:
-            news = forgetter.forget(force=arguments.force)
-        finally:
-            lock.release()
-        samples = store.samples.count()
+        samples, identity = store.samples.count(), store.identity.find()
+        if identity is not None and not forgetter.was_asked():
+            confirm_parting(
+                arguments,
+                f"{identity.name} leaves {identity.url}, which deletes what it keeps of the device. Versions that have "
+                "learned from it stay, unless its federation's plan promises models without it.",
+                samples=samples,
+                root=home.root,
+            )
+        news = forgetter.forget(force=arguments.force)
     lines = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
     stays = f"{samples} samples stay in {home.root}; remove that folder to remove them, too"
     return Output(Forgotten(news, samples), [*lines, stays])

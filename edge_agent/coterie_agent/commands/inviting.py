@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from coterie_agent.commands.asking import confirms
 from coterie_agent.config import ConsentSettings
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.link.failure import Refused
@@ -56,13 +57,6 @@ def ask_owner(
     if not confirms("Agree, and join?"):
         raise AgentError("owner.declined", "not agreed to: the device has not joined", exit_code=Exit.USAGE)
     return OwnersAgreement(scopes, "terminal", read)
-
-
-def confirms(question: str) -> bool:
-    """Whether the user at the terminal answers yes."""
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _learned(platform: HttpLink, token: str) -> tuple[Learned, ...]:

@@ -11,6 +11,7 @@ import msgspec
 
 from coterie_agent.certifying import Certifying
 from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.asking import may_ask
 from coterie_agent.commands.inviting import ask_owner
 from coterie_agent.config import TEMPLATE, Config, load_config
 from coterie_agent.device import capabilities
@@ -75,8 +76,7 @@ def run(arguments: Arguments) -> Output:
             record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
             ca_file=config.ca_file,
         )
-        prompts = not arguments.json and sys.stdin.isatty()
-        agreement = ask_owner(platform, url, token, config.consent, yes=arguments.yes, prompts=prompts)
+        agreement = ask_owner(platform, url, token, config.consent, yes=arguments.yes, prompts=may_ask(arguments))
         name = arguments.name or socket.gethostname()
         enrol = Enrol(protocol=PROTOCOL, token=token, name=name, capabilities=capabilities())
         enrolled = platform.call(enrol, Enrolled)

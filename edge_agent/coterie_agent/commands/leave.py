@@ -6,13 +6,15 @@ from pathlib import Path
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
+from coterie_agent.commands.parting import confirm_parting
+from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
 from coterie_agent.errors import AgentError
 from coterie_agent.forgetting import forget_platform
 from coterie_agent.home import Home, RunLock
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink
-from coterie_agent.store.opened import Store, open_store
+from coterie_agent.store.opened import Store
 from coterie_wire.messages import Done, Leave
 
 
@@ -23,24 +25,28 @@ class Left(msgspec.Struct, frozen=True):
 
 
 def run(arguments: Arguments) -> Output:
-    """Raises AgentError ``agent.not_joined``, ``agent.already_running``, Unreachable or Refused.
+    """Raises AgentError ``agent.not_joined``, ``agent.already_running``, ``owner.nobody_to_ask``, ``owner.declined``,
+    Unreachable or Refused.
 
     With ``--force`` the device removes its enrolment even if the platform does not answer.
     """
     home = Home(arguments.home)
     config = load_config(home.config)
-    with open_store(home) as store:
-        url = store.identity.get().url
-        lock = RunLock(home.lock)
-        lock.acquire()
+    with reading_store(arguments.home) as store, RunLock(home.lock):
+        identity, samples = store.identity.get(), store.samples.count()
+        url = identity.url
+        confirm_parting(
+            arguments,
+            f"{identity.name} leaves {url}, which keeps what it has of it; to have that deleted: coterie-agent forget.",
+            samples=samples,
+            root=home.root,
+        )
         try:
             _notify_platform(store, url, config.ca_file, home.certificate)
         except AgentError as error:
             if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
                 raise
         forget_platform(home, store)
-        samples = store.samples.count()
-        lock.release()
     return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])
 
 
