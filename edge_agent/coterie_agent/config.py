@@ -1,7 +1,6 @@
 """The owner's settings: one TOML file, read once into a frozen struct; unknown keys are refused."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +11,6 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.sharing import ReportDetail
 from coterie_learning.labelling import AskPolicy
 from coterie_wire.conditions import Requirements
-from coterie_wire.errors import WireError
 from coterie_wire.relaying import MAX_MEMBERS
 from coterie_wire.secure_sum import MOST_MEMBERS
 from coterie_wire.structs import from_values
@@ -228,7 +226,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who may have the agent's log."""
     conditions_file: str | None = None
     """JSON that replaces the probes while it exists; relative paths start at the agent's home."""
-    max_samples: Annotated[int, Meta(ge=1)] = 100_000
+    max_samples: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 100_000
     """Samples kept; the oldest go first."""
     threads: Annotated[int, Meta(ge=1, le=64)] = 1
     """Processor threads of one train step."""
@@ -238,7 +236,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Size of one piece of an upload, in bytes; what a broken link can cost at most."""
     checkpoint_s: Annotated[float, Meta(gt=0, le=3600)] = 5.0
     """Seconds of training that a loss of power can cost at most."""
-    spare_bytes: Annotated[int, Meta(ge=0)] = 256 << 20
+    spare_bytes: Annotated[int, Meta(ge=0, le=1 << 50)] = 256 << 20
     """Free space, in bytes, below which what can be fetched again is removed once it has served."""
     local_api: bool = True
     """Serve the local API on 127.0.0.1."""
@@ -248,11 +246,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name each HTTPS request to the platform by a random number, so that its operator can follow an assignment's
     requests through the platform's traces. It tells nothing that the platform does not know."""
     ca_file: str | None = None
-    """Certificates (PEM) that HTTPS trusts instead of the system's, for a platform with a private authority."""
+    """Certificates (PEM) that HTTPS trusts instead of the system's, for a platform with a private authority; relative
+    paths start at the agent's home."""
 
 
 def load_config(path: Path) -> Config:
-    """The settings in `path`; the defaults when there is no such file.
+    """The settings in `path`, relative paths of certificates made absolute; the defaults when there is no such file.
 
     Raises AgentError ``config.invalid``.
     """
@@ -263,29 +262,31 @@ def load_config(path: Path) -> Config:
     except FileNotFoundError:
         return Config()
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AgentError("config.invalid", f"{path}: {error}", exit_code=Exit.BAD_CONFIG) from error
+        raise _invalid(path, str(error)) from error
     try:
-        return from_values(values, Config)
+        config = from_values(values, Config)
     except msgspec.ValidationError as error:
-        detail = _unknown_name(values, Config, of=str(path)) or f"{path}: {error}"
-        raise AgentError("config.invalid", detail, exit_code=Exit.BAD_CONFIG) from error
+        from coterie_agent.wrong_setting import describe_wrong  # only here: hardly any file has a mistake
+
+        raise _invalid(path, describe_wrong(values, Config, error)) from error
+    return config if config.ca_file is None else _with_authorities(path, config, path.parent / config.ca_file)
 
 
-def _unknown_name(values: Mapping[str, object], struct: type[msgspec.Struct], *, of: str) -> str | None:
-    """Which setting there is not, which is nearest, and which there are; None: all are known."""
-    from coterie_learning.unknown_names import check_names  # only here: hardly any file has such a mistake
+def _with_authorities(path: Path, config: Config, ca_file: Path) -> Config:
+    """`config` with the absolute path of `ca_file`, which is checked even where the platform's address is http."""
+    import ssl  # only here: hardly any device has such a file
 
     try:
-        check_names(values, struct, of=of)
-    except WireError as error:
-        return error.detail
-    for field in msgspec.structs.fields(struct):
-        inner = values.get(field.encode_name)
-        if isinstance(inner, Mapping) and isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            found = _unknown_name(inner, field.type, of=f"{of}, [{field.encode_name}]")
-            if found is not None:
-                return found
-    return None
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+    except ssl.SSLError as error:
+        raise _invalid(path, f"ca_file: {ca_file} holds no certificate in PEM") from error
+    except OSError as error:
+        raise _invalid(path, f"ca_file: {ca_file}: {error.strerror}") from error
+    return msgspec.structs.replace(config, ca_file=str(ca_file))
+
+
+def _invalid(path: Path, detail: str) -> AgentError:
+    return AgentError("config.invalid", f"{path}: {detail}", exit_code=Exit.BAD_CONFIG)
 
 
 TEMPLATE = """\
@@ -311,7 +312,7 @@ TEMPLATE = """\
 # Bytes of free space below which the agent removes downloads that it could fetch again.
 # spare_bytes = 268435456
 
-# Certificates (PEM) to trust instead of the system's, for a platform with a private authority.
+# Certificates (PEM) to trust instead of the system's, for a platform with a private authority; the file must be there.
 # ca_file = "/etc/ssl/private-ca.pem"
 
 # Send a random number with each request, by which the platform's operator can follow an assignment in traces.

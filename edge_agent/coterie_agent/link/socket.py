@@ -126,8 +126,8 @@ def _connect(
 ) -> ClientConnection:
     """A connection that `stack` closes."""
     address = f"ws{url.rstrip('/').removeprefix('http')}/device/v1/socket"  # http -> ws, https -> wss
-    tls = client_context(ca_file=ca_file, certificate=certificate) if address.startswith("wss:") else None
     try:
+        tls = client_context(ca_file=ca_file, certificate=certificate) if address.startswith("wss:") else None
         opening = connect(
             address,
             ssl=tls,

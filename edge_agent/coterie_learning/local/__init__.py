@@ -55,9 +55,25 @@ class StepScalars(msgspec.Struct, frozen=True):
         for name, default in _defaults():
             given = getattr(self, name)
             if name not in names and given != default:
-                raise WireError(
-                    "plan.does_not_fit", f"it asks for {name} {given:g}, but the model was compiled without"
-                )
+                raise _compiled_without(f"{name} {given:g}", [name])
+
+
+_RECIPE = {
+    "momentum": '"optimiser": {"kind": "sgd", "momentum": "plain"}',
+    "weight_decay": '"optimiser": {"kind": "sgd", "weight_decay": true} (or "adamw")',
+    "clip_norm": '"clipping": true',
+    "distillation_weight": '"distillation": true',
+}
+"""What a model's recipe says for its train step graph to have a scalar that not every graph has."""
+
+
+def _compiled_without(asked: str, lacking: Sequence[str]) -> WireError:
+    """The error that a plan has `asked` for something, and the graph has not the inputs `lacking`."""
+    detail = f"it asks for {asked}, but the model was compiled without; leave it out of the plan"
+    recipe = [_RECIPE[name] for name in lacking if name in _RECIPE]
+    if recipe:
+        detail += f", or submit the model again with {', '.join(recipe)} in its recipe"
+    return WireError("plan.does_not_fit", detail)
 
 
 @cache
@@ -149,9 +165,7 @@ class GraphNeeds(NamedTuple):
             )
         lacking = sorted(self.scalars - set(model.scalars)) + sorted(self.per_parameter - set(PER_PARAMETER))
         if lacking:
-            raise WireError(
-                "plan.does_not_fit", f"it asks for {', '.join(lacking)}, but the model was compiled without"
-            )
+            raise _compiled_without(", ".join(lacking), lacking)
 
 
 class Broadcast(NamedTuple):

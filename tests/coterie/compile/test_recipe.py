@@ -233,7 +233,7 @@ def test_weight_that_the_graph_has_not_is_refused() -> None:
         StepScalars(0.1, distillation_weight=0.5),
         StepScalars(0.1, 0, 0, 1),
     ):
-        with pytest.raises(WireError, match="compiled without") as caught:
+        with pytest.raises(WireError, match=r"compiled without; .* in its recipe") as caught:
             steps.step(steps.begin(model.parameters), batch_of(given, model, 0), weights)
         assert caught.value.code == "plan.does_not_fit"
     assert "teacher" not in {value.name for value in steps._session.get_inputs()}

@@ -11,6 +11,7 @@ import pytest
 
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.link.socket import SocketLink
 from coterie_wire.messages import Done, Leave
 from tests.server_certificate import server_certificate
 
@@ -70,6 +71,19 @@ def test_an_alert_has_the_device_ask_for_another_at_once(server: tuple[str, Path
     with pytest.raises(Unreachable):
         link.call(Leave(), Done)
     assert asked == [True]
+
+
+def test_authorities_that_cannot_be_read_leave_the_platform_unreached(tmp_path: Path) -> None:
+    nothing = lambda *_: None  # noqa: E731
+    with pytest.raises(Unreachable, match="No such file"):
+        SocketLink(
+            "https://127.0.0.1:1",
+            credential="x",
+            on_wake=nothing,
+            on_close=nothing,
+            record_sent=nothing,
+            ca_file=str(tmp_path / "gone.pem"),
+        )
 
 
 def test_without_a_certificate_and_with_a_damaged_one_none_is_shown(server: tuple[str, Path], tmp_path: Path) -> None:
