@@ -195,7 +195,7 @@ class Worker:
 
     def _attempt(self, action: Action) -> None:
         try:
-            with named_failures():
+            with named_failures(AgentError):
                 self._perform(action)
             self._retrying.succeed()
         except (AgentError, WireError) as error:

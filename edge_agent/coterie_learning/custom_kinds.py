@@ -22,6 +22,8 @@ GROUP = "coterie.kinds"
 DEVICE_SLOTS = ("local", "codec", "privacy", "personal", "help")
 """The slots whose kinds run on the device."""
 PLATFORM_SLOTS = ("pace", "selection", "topology", "merge", "down", "groups", "rollout", "fallback", "forgetting")
+FAILED = "kinds.failed"
+"""Code of an error that the code of a kind raised."""
 SIGNED_OFF = Path(sys.prefix) / "etc" / "coterie-kinds"
 """Names of distributions, one a line."""
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -88,15 +90,16 @@ def signed_off_distributions() -> frozenset[str]:
 
 
 @contextmanager
-def named_failures() -> Iterator[None]:
+def named_failures(*others: type[Exception]) -> Iterator[None]:
     """Raises WireError ``kinds.failed``, which names the distribution, in place of an error of the code of a kind.
 
-    An error is of a kind where it passed through the package of an offer that is signed off. WireErrors, and errors of
-    all other code, stay what they are.
+    An error is of a kind where it passed through the package of an offer that is signed off. WireErrors, `others`, and
+    errors of all other code stay what they are.
     """
+    kept: tuple[type[Exception], ...] = (WireError, MemoryError, *others)
     try:
         yield
-    except WireError:
+    except kept:
         raise
     except Exception as error:
         failure = _failure_of(error)
@@ -142,7 +145,7 @@ def _failure_of(error: Exception) -> WireError | None:
         if offer is not None:
             where = f"{frame.f_code.co_qualname}, line {line} of {Path(frame.f_code.co_filename).name}"
             what = f"{type(error).__name__}: {error}".removesuffix(": ")
-            return WireError("kinds.failed", f"{offer.distribution} {offer.version} failed in {where}: {what}")
+            return WireError(FAILED, f"{offer.distribution} {offer.version} failed in {where}: {what}")
     return None
 
 

@@ -26,7 +26,6 @@ from coterie_agent.store.work import Spooled, StreamPart, WorkStore
 from coterie_learning.client.training import Progress
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.consent import WORDS
-from coterie_learning.custom_kinds import Offer
 from coterie_learning.local import StepScalars
 from coterie_learning.local.sgd import Sgd
 from coterie_wire.contract import features
@@ -35,6 +34,7 @@ from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
 from tests.coterie_agent.conftest import OFFLINE, READY, UNPLUGGED, Agent, stock
 from tests.coterie_agent.fake_platform import PLAN, Denied, FakePlatform
+from tests.own_kind import count_as_own_kind
 
 NewAgent = Callable[..., Agent]
 pytestmark = pytest.mark.usefixtures("stocked")
@@ -254,11 +254,9 @@ def test_an_assignment_whose_own_kind_fails_is_given_back_and_the_agent_goes_on(
     def broken(self: Sgd, step: int) -> StepScalars:
         return StepScalars(learning_rate=1 / (2 - step))
 
-    offer = Offer("local", "acme_broken", "acme-kinds", "1.0", f"{__name__}:Broken")
     agent = new_agent().start()
     with monkeypatch.context() as patch:
-        patch.setattr("coterie_learning.custom_kinds.signed_off_distributions", lambda: frozenset({"acme-kinds"}))
-        patch.setattr("coterie_learning.custom_kinds.offers", lambda: [offer])
+        count_as_own_kind(patch, __name__)
         patch.setattr(Sgd, "step_scalars", broken)
         platform.assign("a1")
         platform.wait_for(lambda: any(isinstance(message, ReleaseAssignment) for message in platform.received))

@@ -27,6 +27,7 @@ from coterie.child.job import (
 )
 from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError
+from coterie.core.kind_failures import KindFailed, kind_failures
 from coterie_wire.structs import from_json
 
 GC_THRESHOLDS = (50_000, 20, 50)
@@ -67,11 +68,12 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
         work = _loaded(job.work)
         end("load")
         try:
-            return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))
+            with kind_failures():
+                return Result(msgspec.Raw(msgspec.json.encode(work(arguments, report))))
         finally:
             end("work")
     except CoterieError as error:
-        if not isinstance(error, job.errors):
+        if not isinstance(error, (*job.errors, KindFailed)):
             raise
         return Failure(error.code, error.fields)
     except (MemoryError, RuntimeError) as error:

@@ -114,7 +114,7 @@ class Result(msgspec.Struct, frozen=True, tag="result", tag_field="line"):
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure", tag_field="line"):
-    """Last line from a child whose job raised one of its declared errors."""
+    """Last line from a child whose job raised one of its declared errors, or the code of a kind raised any."""
 
     code: str
     fields: Mapping[str, Field]

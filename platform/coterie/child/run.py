@@ -37,7 +37,8 @@ from coterie.child.job import (
     Unconfined,
 )
 from coterie.core.disk import is_full
-from coterie.core.errors import Field
+from coterie.core.errors import CoterieError, Field
+from coterie.core.kind_failures import KindFailed
 from coterie.core.scratch import scratch_directory
 from coterie.core.tracing import add_span, is_traced, span
 from coterie_wire.structs import from_json
@@ -66,7 +67,7 @@ def run_child(
     Progress is reported in the calling thread. An exception raised by `on_progress` ends the child; so does setting
     `cancel`, within 0.2 s. Where the system does not let the child confine itself as its limits require, it is reported
     to `on_unconfined`, and logged. Paths in `arguments` must be absolute: the child works in its own temporary
-    directory. Raises the job's declared errors, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
+    directory. Raises the job's declared errors, KindFailed, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
     """
     try:
         with span(f"child {job.name}"):
@@ -210,7 +211,8 @@ def _conclude(job: ChildJob[A, R], limits: Limits, last: Line | None, status: in
 
 
 def _declared(job: ChildJob[A, R], code: str, fields: Mapping[str, Field], output: IO[bytes]) -> Exception:
-    for error in job.errors:
+    errors: tuple[type[CoterieError], ...] = (*job.errors, KindFailed)
+    for error in errors:
         if error.code == code:
             return error(**fields)
     return Crashed(job=job.name, status=0, output=f"{code} is none of its errors. {_tail(output)}")

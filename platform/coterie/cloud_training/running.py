@@ -46,7 +46,6 @@ from coterie.core.lease import Heartbeat
 from coterie.core.postponing import lack_of
 from coterie.core.scratch import scratch_directory
 from coterie.registry.services import reject_pair
-from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
 logger = logging.getLogger(__name__)
@@ -177,7 +176,7 @@ def _bootstrap(
 @transaction.atomic
 def _fail(job: TrainingJob, lease: uuid.UUID, error: CoterieError, now: datetime) -> None:
     """End or requeue the job. Crashing its pre-flight, or exceeding its limits there, is the program's own failure."""
-    reason = Reason(error.code, str(error)[:400])
+    reason = error.reason()
     logger.warning("%s failed: %s", job, reason.sentence)
     if fail_or_retry(job, lease, reason, now) and job.kind == TrainingJob.Kind.PREFLIGHT:
         reject_pair(pair=job.pair, reason=reason, fields=error.fields, now=now)

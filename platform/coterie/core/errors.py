@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar
 
+from coterie_wire.conditions import Reason
+
 Field = str | int | float | bool | None
 
 
@@ -35,3 +37,7 @@ class CoterieError(Exception):
     def __init__(self, **fields: Field) -> None:
         self.fields: Mapping[str, Field] = fields
         super().__init__(self.sentence.format(**fields))
+
+    def reason(self) -> Reason:
+        """Its code and its sentence, cut to the longest that is stored or sent."""
+        return Reason(self.code, str(self)[:400])

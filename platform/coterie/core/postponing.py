@@ -37,7 +37,7 @@ def lack_of(error: Exception) -> Reason | None:
     missing.
     """
     if isinstance(error, CoterieError) and error.code in (DISK_FULL, STORAGE_AWAY):
-        return Reason(error.code, str(error))
+        return error.reason()
     return Reason(DISK_FULL, f"The disk is full: {error}.") if is_full(error) else None
 
 

@@ -1,4 +1,4 @@
-"""Candidates worse than the champion, or not finite: how many in a row stay unpublished before a federation pauses.
+"""Rounds that end without a version, and will again: how many in a row there are before a federation pauses itself.
 
 Where devices' data differ, an average of what they learned may be worse than the champion each time: the next round
 begins where this one did, and has the same result.
@@ -22,31 +22,29 @@ def is_patience_exhausted(federation: Federation) -> bool:
     return federation.patience is not None and federation.kept_back >= federation.patience
 
 
-def count_kept_back(*, federation: Federation, why: Reason, now: datetime) -> None:
-    """Count a candidate that was not published; after `attempts` in a row the federation pauses itself, with a reason.
+def count_kept_back(*, federation: Federation, why: Reason, advice: str, now: datetime) -> None:
+    """Count a candidate that was not published; after `attempts` in a row the federation pauses itself.
 
-    The caller holds the federation's row.
+    `advice` is the sentence that says what to change. The caller holds the federation's row.
     """
     federation.kept_back += 1
-    columns: dict[str, object] = {"kept_back": federation.kept_back}
-    if federation.state == Federation.State.RUNNING and federation.kept_back >= federation.attempts:
-        reason = _what_to_change(federation.kept_back, why)
-        columns |= {"state": Federation.State.PAUSED, **reason_columns(reason)}
+    Federation.objects.filter(pk=federation.pk).update(kept_back=federation.kept_back)
+    if federation.kept_back >= federation.attempts:
+        rounds = "a round" if federation.kept_back == 1 else f"{federation.kept_back} rounds in a row"
+        sentence = f"it paused itself after {rounds} without a version, the last: {why.sentence[:200]}. {advice}"
+        pause_itself(federation=federation, reason=Reason(KEPT_BACK, sentence), now=now)
+    notify_consoles("federations")
+
+
+def pause_itself(*, federation: Federation, reason: Reason, now: datetime) -> None:
+    """Pause a federation that would not get anywhere, for `reason`; one that does not run stays as it is."""
+    running = Federation.objects.filter(pk=federation.pk, state=Federation.State.RUNNING)
+    if running.update(state=Federation.State.PAUSED, **reason_columns(reason)):
         facts = {"federation": federation.slug, "code": reason.code, "sentence": reason.sentence}
         announce(Event.FEDERATION_PAUSED, facts, about=federation, now=now)
-    Federation.objects.filter(pk=federation.pk).update(**columns)
-    notify_consoles("federations")
+        notify_consoles("federations")
 
 
 def count_published(*, federation: Federation) -> None:
     """Reset the count after a candidate was published. The caller holds the federation's row."""
     Federation.objects.filter(pk=federation.pk, kept_back__gt=0).update(kept_back=0)
-
-
-def _what_to_change(candidates: int, why: Reason) -> Reason:
-    return Reason(
-        KEPT_BACK,
-        f"it paused itself after {candidates} candidates in a row that were not published, the last: "
-        f"{why.sentence[:160]}. Allow a larger tolerance, set a patience, or change the plan: fewer epochs, "
-        "a smaller learning rate, local prox, more updates a round",
-    )

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from django.db import transaction
 
-from coterie.cloud.averaging_job import NotFinite
 from coterie.federations.grouping import record_split
 from coterie.federations.keeping_back import count_kept_back, count_published, is_patience_exhausted
 from coterie.federations.models import Federation
@@ -46,7 +45,7 @@ def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now
     if fault is not None and not (fault.code in reasons.WORSE and is_patience_exhausted(federation)):
         end(merge, State.ABANDONED, reason=fault, metrics=figures, now=now)
         if fault.code in reasons.WORSE:
-            count_kept_back(federation=federation, why=fault, now=now)
+            count_kept_back(federation=federation, why=fault, advice=reasons.IF_WORSE, now=now)
         return
     count_published(federation=federation)
     rollout = merge.parsed_plan().rollout
@@ -65,13 +64,14 @@ def publish_outcome(*, merge_id: int, outcome: MergeOutcome, merge_s: float, now
 def abandon(*, merge: Merge, reason: Reason, now: datetime) -> None:
     """End a merge that failed and that no further attempt would change.
 
-    A candidate that is not finite counts as kept back, like one that is worse than the champion: the next round begins
-    where this one did, and is likely to end alike.
+    A candidate that is not finite, and a kind that fails, count as kept back, like a candidate that is worse than the
+    champion: the next round begins where this one did, and is likely to end alike.
     """
     federation = Federation.objects.select_for_update(of=("self",), no_key=True).get(merges=merge.pk)
     ended = end(merge, State.ABANDONED, reason=reason, metrics={}, now=now)
-    if ended and reason.code == NotFinite.code:
-        count_kept_back(federation=federation, why=reason, now=now)
+    advice = reasons.IF_REPEATED.get(reason.code)
+    if ended and advice is not None:
+        count_kept_back(federation=federation, why=reason, advice=advice, now=now)
 
 
 def _record_release(merge: Merge, outcome: MergeOutcome, now: datetime) -> None:

@@ -1,5 +1,9 @@
 """Why merges take long, and why they are abandoned: stable codes, and sentences made of figures."""
 
+from collections.abc import Mapping
+
+from coterie.cloud.averaging_job import NotFinite
+from coterie.core.kind_failures import MEND_IT, KindFailed
 from coterie_wire.conditions import Reason
 
 MERGING = Reason("merging.merging", "the updates are being merged")
@@ -9,6 +13,13 @@ DAMAGED = Reason("update.damaged", "its content has another hash than when it wa
 """The fault of an update that is the disk's, not its device's."""
 WORSE = frozenset({"merging.worse_cloud_model", "merging.worse_than_champion"})
 """Codes of the reasons that come from held-out data."""
+LEARN_LESS = "change the plan: fewer epochs, a smaller learning rate, local prox, more updates a round"
+IF_WORSE = f"Allow a larger tolerance, set a patience, or {LEARN_LESS}"
+IF_REPEATED: Mapping[str, str] = {
+    NotFinite.code: f"{LEARN_LESS[0].upper()}{LEARN_LESS[1:]}",
+    KindFailed.code: MEND_IT,
+}
+"""By code of a reason that the next round is likely to end with too, what to change."""
 BASE_MOVED = Reason("merging.base_moved", "the champion was moved while updates were collected, so they fit no more")
 
 

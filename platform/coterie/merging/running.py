@@ -10,6 +10,7 @@ from time import perf_counter
 
 from coterie.child.errors import Cancelled, Crashed, OutOfMemory, OutOfTime
 from coterie.core.errors import CoterieError
+from coterie.core.kind_failures import KindFailed, kind_failures
 from coterie.core.lease import Heartbeat
 from coterie.core.postponing import DISK_FULL, lack_of
 from coterie.core.scratch import scratch_directory
@@ -27,7 +28,6 @@ from coterie.merging.transitions import (
     postpone_without_blame,
     take,
 )
-from coterie_wire.conditions import Reason
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +52,11 @@ def run_merge(
         return
     with Heartbeat(lambda: hold(merge_id, lease=lease, now=clock())) as heartbeat:
         try:
-            _work(merge, lease, heartbeat.lost, clock, merger, distiller)
+            with kind_failures():
+                _work(merge, lease, heartbeat.lost, clock, merger, distiller)
         except Cancelled:
             logger.info("%s has been taken over by another worker", merge)
-        except (Crashed, OutOfMemory, OutOfTime) as error:
+        except (Crashed, OutOfMemory, OutOfTime, KindFailed) as error:
             _retry_later(merge, error, lease=lease, now=clock())
         except Exception as error:
             why = _why_it_waits(error)
@@ -63,7 +64,7 @@ def run_merge(
                 logger.warning("%s waits: %s", merge, error)
                 postpone_without_blame(merge, why, lease=lease, now=clock())
             elif isinstance(error, CoterieError):
-                abandon(merge=merge, reason=_reason(error), now=clock())
+                abandon(merge=merge, reason=error.reason(), now=clock())
             else:
                 problem = f"{type(error).__name__}: {error}"
                 postpone_after_failure(merge, problem, lease=lease, now=clock())
@@ -95,10 +96,6 @@ def _retry_later(merge: Merge, error: CoterieError, *, lease: uuid.UUID, now: da
     merge.refresh_from_db(fields=["attempts"])
     logger.warning("%s failed, attempt %d: %s", merge, merge.attempts, error)
     if merge.attempts >= MAX_ATTEMPTS:
-        abandon(merge=merge, reason=_reason(error), now=now)
+        abandon(merge=merge, reason=error.reason(), now=now)
     else:
         postpone_after_failure(merge, f"{error} [{error.code}]", lease=lease, now=now)
-
-
-def _reason(error: CoterieError) -> Reason:
-    return Reason(error.code, str(error))

@@ -206,7 +206,7 @@ def _repeat_next(rebuild: Rebuild, lease: UUID, lost: Event, clock: Clock, merge
         with scratch_directory("rebuild") as directory:
             repeated = repeat(merge, _reached(rebuild), directory, lost, now=clock(), merger=merger)
     except (UpdateLost, BlobDamaged) as error:
-        return _restart(rebuild, found, Reason(error.code, str(error)), now=clock())
+        return _restart(rebuild, found, error.reason(), now=clock())
     changes: dict[str, object] = {"merges": [*done, merge.pk], "to_repeat": len(found.merges)}
     if repeated is not None:
         result = repeated.result

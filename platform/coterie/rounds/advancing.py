@@ -5,7 +5,9 @@ from uuid import UUID
 
 from django.db import transaction
 
+from coterie.core.kind_failures import KindFailed, kind_failures
 from coterie.core.resting import LONGEST_S
+from coterie.federations.keeping_back import pause_itself
 from coterie.federations.models import Federation
 from coterie.rollouts.advancing import advance_rollout
 from coterie.rollouts.selectors import active_rollout, active_rollouts
@@ -53,8 +55,18 @@ def advance_federation(*, federation_id: UUID, now: datetime) -> None:
 def _advance_if_due(federation: Federation, round_: Round | None, rolls_out: bool, now: datetime) -> float:
     """Advance it if anything is due; returns the seconds until something may become due by the clock alone.
 
-    `round_` is its active round; `rolls_out`: it has an active roll-out.
+    `round_` is its active round; `rolls_out`: it has an active roll-out. Where a kind of its plan fails, it pauses
+    itself. Raises KindFailed.
     """
+    try:
+        with kind_failures():
+            return _advance_what_is_due(federation, round_, rolls_out, now)
+    except KindFailed as error:
+        pause_itself(federation=federation, reason=reasons.kind_failed(error), now=now)
+        raise
+
+
+def _advance_what_is_due(federation: Federation, round_: Round | None, rolls_out: bool, now: datetime) -> float:
     if round_ is None or rolls_out or not _is_idle(round_, now):
         make_teachers(federation=federation, round_=round_, now=now)
         _advance(federation.pk, now)

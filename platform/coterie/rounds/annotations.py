@@ -12,7 +12,6 @@ from django.db.models import Count, Max, Min
 from django.db.models.functions import TruncDay
 
 from coterie.audit.models import Entry
-from coterie.federations.keeping_back import KEPT_BACK
 from coterie.federations.models import Federation
 from coterie.federations.previewing import PlanChange, changes_between
 from coterie.registry.models import Alias, ModelVersion, Role
@@ -151,7 +150,7 @@ def _drifted(federation: Federation) -> Iterable[Annotation]:
 
 def _paused_itself(federation: Federation) -> Iterable[Annotation]:
     """The federation paused itself, without an operator: since the end of its last round."""
-    if federation.state != Federation.State.PAUSED or federation.reason_code != KEPT_BACK:
+    if federation.state != Federation.State.PAUSED or not federation.reason_code:
         return
     at = Round.objects.filter(federation=federation).aggregate(last=Max("finished_at"))["last"]
     if at is not None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from coterie.core.kind_failures import MEND_IT, KindFailed
 from coterie.rounds.suitability import Suitability
 from coterie_learning.consent import FEDERATION
 from coterie_learning.negotiation import NeededKind
@@ -40,6 +41,11 @@ SUPERNODE_AWAY = Reason("route.supernode_away", "the supernode did not answer, a
 SUPERNODE_LATE = Reason("route.supernode_late", "the supernode did not send the sum in time; devices send themselves")
 SUPERNODE_SILENT = Reason("route.supernode_silent", "the supernode fell silent; devices send their updates themselves")
 FOLD_OUTDATED = Reason("fold.outdated", "other updates count than when the sum was asked for")
+
+
+def kind_failed(error: KindFailed) -> Reason:
+    """The code of a kind of the federation's plan raised an error, so that its rounds cannot go on."""
+    return Reason(error.code, f"it paused itself: {str(error)[:240]}. {MEND_IT}"[:MAX_CHARACTERS])
 
 
 def no_site(prefix: str) -> Reason:

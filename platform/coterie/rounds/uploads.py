@@ -74,7 +74,7 @@ def offer_update(*, device: Device, offer: OfferUpdate, now: datetime) -> Upload
         raise
     fault = _fault(assignment, offer) or _unpaid(assignment, offer, now)
     if fault is not None:
-        _reject(assignment, Reason(fault.code, str(fault)), now)
+        _reject(assignment, fault.reason(), now)
         raise fault
     facts = {name: getattr(offer, name) for name in FACTS}
     with transaction.atomic():

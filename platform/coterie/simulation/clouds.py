@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
@@ -59,14 +60,23 @@ class DeliveredUpdate(NamedTuple):
     """Seed of the training."""
 
 
+class MergeResult(NamedTuple):
+    """The result of a round's merge."""
+
+    summed: Sequence[DeliveredUpdate] = ()
+    """The updates in its sum."""
+    fault: CoterieError | None = None
+    """Why it gave no version."""
+
+
 class Cloud(Protocol):
     """Where versions come from."""
 
     def version_for(self, device: Device | None) -> Version:
         """The newest version for `device`; None: for a device in no group."""
 
-    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
-        """Make the next versions from at least one update of a round; returns the updates that were merged."""
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> MergeResult:
+        """Make the next versions from at least one update of a round."""
 
     def is_resting(self, device: Device) -> bool:
         """Whether `device` may not take part in the next merge."""
@@ -87,7 +97,7 @@ class AveragingCloud:
     def version_for(self, device: Device | None) -> Version:  # noqa: ARG002 - all devices share it
         return self._version
 
-    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> MergeResult:
         lineage, train_step = self._lineage, self._version.learner.graphs.train_step
         released = len(lineage.digests)
         counting = [(one, discount) for one in deliveries if (discount := self._discount(one))]
@@ -98,7 +108,7 @@ class AveragingCloud:
         summed = [counting[place][0] for place in found.counted]
         if len(lineage.digests) > released:
             self._latest |= {one.device.number: released for one in summed}
-        if found.is_version:
+        if found.fault is None:
             newest = lineage.newest
             self._version = Version(
                 self._version.learner.beginning_with(newest.parameters),
@@ -107,7 +117,7 @@ class AveragingCloud:
                 number=newest.number,
                 difference_bytes=newest.difference_bytes,
             )
-        return summed
+        return MergeResult(summed, found.fault)
 
     def is_resting(self, device: Device) -> bool:
         stream, latest = self._plan.privacy.stream(), self._latest.get(device.number)

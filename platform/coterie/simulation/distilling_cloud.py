@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.cloud.compression import Compression
+from coterie.cloud.distill_merge_job import NoSoundModel
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import predict_logits
 from coterie.simulation.cloud_model import CloudModel, CloudTeacher, Pair
-from coterie.simulation.clouds import DeliveredUpdate, Version
+from coterie.simulation.clouds import DeliveredUpdate, MergeResult, Version
 from coterie.simulation.device import Device
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.outcome import SplitOutcome
@@ -59,14 +60,14 @@ class DistillingCloud:
         """The name of the device's group; blank for none."""
         return self._lineage_of.get(device.number, BASE)
 
-    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> MergeResult:
         data = self._world.drawn.cloud
         ordered = sorted(deliveries, key=lambda one: one.device.number)
         outputs = np.stack([self._probabilities(one, data) for one in ordered])
         accuracies = [_accuracy(output, data) for output in outputs]
         kept = self._merge.retained_models(accuracies)
         if not kept:
-            return ()
+            return MergeResult(fault=NoSoundModel(models=len(deliveries)))
         sound = [index for index, accuracy in enumerate(accuracies) if not math.isnan(accuracy)]
         names = self._group(ordered, outputs, sound)
         seed = self._world.seed_of("merge", len(self.splits))
@@ -75,7 +76,7 @@ class DistillingCloud:
             members = [index for index in sound if names[index] == name]
             chosen = [members[place] for place in self._merge.retained_models([accuracies[index] for index in members])]
             self._renew(name, mean_output(outputs, chosen), seed)
-        return ()  # updates are not summed
+        return MergeResult()  # updates are not summed
 
     def is_resting(self, device: Device) -> bool:  # noqa: ARG002 - no noise on sums, where there are none
         return False

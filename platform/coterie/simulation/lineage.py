@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coterie.cloud.averaging_job import NotFinite, NoUpdateLeft, TooFewUpdates
 from coterie.cloud.root_update import root_update
+from coterie.core.errors import CoterieError
 from coterie.evaluation.datasets import Dataset
 from coterie_learning.cohort import (
     UpdateFigures,
@@ -72,8 +74,8 @@ class Merged(NamedTuple):
 
     counted: Sequence[int] = ()
     """The places of the updates that were merged."""
-    is_version: bool = False
-    """Whether it became a version."""
+    fault: CoterieError | None = None
+    """Why it became no version; the platform's merge raises the same."""
 
 
 class LineageState(NamedTuple):
@@ -134,14 +136,17 @@ class Lineage:
             weights[place] = weight
         return weights
 
-    def merge_sums(self, sums: Sums, weights: Sequence[Weight], norms: Sequence[float]) -> bool:
-        """Make the next version from the `sums` of updates with these `weights` and `norms`; False: there is none.
+    def merge_sums(self, sums: Sums, weights: Sequence[Weight], norms: Sequence[float]) -> CoterieError | None:
+        """Make the next version from the `sums` of updates with these `weights` and `norms`; else returns why not.
 
         The model must not have running statistics, for which there are no such sums.
         """
         counted = [one for one in weights if one.weight]
-        if not counted or self._plan.merge.too_few(len(counted)) is not None:
-            return False
+        if not counted:
+            return _none_left(len(weights))
+        too_few = self._plan.merge.too_few(len(counted))
+        if too_few is not None:
+            return TooFewUpdates(sentence=too_few.sentence)
         arrived = self._arrived(sums, [one.weight for one in counted])
         arrived = arrived._replace(full=[one.full for one in counted])
         ordinary = ordinary_norm(norms, self.newest.ordinary)
@@ -169,8 +174,11 @@ class Lineage:
             opens, model, self._statistics, lambda _place: None, bound=bound, ordinary=self.newest.ordinary
         )
         kept, norms = admission.kept, admission.norms
-        if not kept or merge.too_few(len(kept)) is not None:
-            return Merged()
+        if not kept:
+            return Merged(fault=_none_left(len(updates)))
+        too_few = merge.too_few(len(kept))
+        if too_few is not None:
+            return Merged(fault=TooFewUpdates(sentence=too_few.sentence))
         sound, samples = [opens[place] for place in kept], [updates[place].samples for place in kept]
         found = tally(merge, model.parameters, sound, samples, parts=parts, root=root)
         discounts = tuple(updates[place].discount for place in kept)
@@ -178,7 +186,7 @@ class Lineage:
             discounts = shortened(discounts, norms, bound, parameters=parameters_of(model.parameters))
         counting = [one for one in zip(kept, found.weights, discounts, strict=True) if one[1]]
         if not counting:
-            return Merged()
+            return Merged(fault=_none_left(len(updates)))
         places, wanted, discounts = zip(*counting, strict=True)
         measured = weights([updates[place].samples for place in places])
         statistics = fold_statistics(
@@ -193,7 +201,7 @@ class Lineage:
                 for place, weight in zip(places, discounted(wanted, discounts), strict=True)
             ]
         )
-        is_version = self._fold(
+        fault = self._fold(
             direct,
             partials,
             share=found.share,
@@ -203,10 +211,10 @@ class Lineage:
         )
         if release is not None and release.digest:
             self.digests.append(release.digest)
-        if release is not None and is_version:
+        if release is not None and fault is None:
             next_bound = release.privacy.next_bound(norms, seed=release.seed)
             self.newest = self.newest._replace(bound=bound if next_bound is None else next_bound)
-        return Merged(places, is_version)
+        return Merged(places, fault)
 
     def _fold(
         self,
@@ -217,8 +225,8 @@ class Lineage:
         release: Release | None,
         ordinary: float,
         statistics: Tensors = MappingProxyType({}),
-    ) -> bool:
-        """Make the next version; False where it is not finite and discarded. `ordinary` is that of `LineageState`."""
+    ) -> NotFinite | None:
+        """Make the next version, or return why it is discarded. `ordinary` is that of `LineageState`."""
         local, model, before = self._contents.local, self._contents.model, self.newest
         folded = fold_in_memory(
             self._plan.merge,
@@ -236,14 +244,15 @@ class Lineage:
             ),
         )
         merged = {**folded.parameters, **statistics}
-        if not all(np.isfinite(tensor).all() for tensor in merged.values()):
-            return False
+        for name, tensor in merged.items():
+            if not np.isfinite(tensor).all():
+                return NotFinite(tensor=name)
         after = LineageState(merged, before.number + 1, folded.state, bound=before.bound, ordinary=ordinary)
         if self._down is not None:
             made = make_difference(self._down, model, base=before.parameters, merged=merged, residual=before.residual)
             after = after._replace(parameters=made.version, residual=made.residual, difference_bytes=len(made.payload))
         self.newest = after
-        return True
+        return None
 
     def _summed(self, updates: Sequence[ArrivedUpdate], masking: Masking) -> ArrivedUpdate:
         """The mean of the updates, bit for bit as with masks."""
@@ -297,3 +306,7 @@ class Lineage:
     def _opened(self, update: ArrivedUpdate) -> Iterator[UpdateFile]:
         classes = update.seen if self._contents.local.scope().head == "seen" else ()
         yield self._contents.open(InMemory(update.payload), classes)
+
+
+def _none_left(updates: int) -> NoUpdateLeft:
+    return NoUpdateLeft(updates=updates, first="it is damaged, far larger than others, or given no weight")

@@ -40,6 +40,8 @@ class RoundOutcome(msgspec.Struct, frozen=True):
     """In asynchronous rounds, by how many versions the base of each update was older than its merge's, ascending."""
     lost: int = 0
     """Devices that fell silent, and were replaced."""
+    fault: Reason | None = None
+    """Why the merge of its updates gave no version; null: it gave one, or there were too few updates to merge."""
 
 
 Ending = Literal["unmatched", "refused", "kept", "undone"]

@@ -442,12 +442,14 @@ class Rounds:
         if not decision.ends:
             return
         self._round = None
-        merged = decision.act == "merge"
+        is_merged, fault = decision.act == "merge", None
         ages = tuple(sorted(self._staleness(delivery.device, delivery.base) for delivery in round_.deliveries))
-        if merged:
-            summed = self._cloud.merge(round_.deliveries)
+        if is_merged:
+            summed, fault = self._cloud.merge(round_.deliveries)
+            is_merged = fault is None
             if self._plan.privacy.releases in ("sums", "masked_sums"):
                 self.told.release(one.device.number for one in summed)
+        if is_merged:
             self.counted.update(delivery.device.number for delivery in round_.deliveries)
         self.outcomes.append(
             RoundOutcome(
@@ -456,9 +458,10 @@ class Rounds:
                 ended_s=now_s,
                 invited=len(round_.asked),
                 delivered=delivered,
-                outcome="merged" if merged else "abandoned",
+                outcome="merged" if is_merged else "abandoned",
                 staleness=() if self._staleness_allowed is None else ages,
                 lost=self._lost,
+                fault=None if fault is None else fault.reason(),
             )
         )
         self._lost = 0

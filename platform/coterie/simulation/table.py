@@ -6,7 +6,8 @@ from pathlib import Path
 from rich.console import Group
 from rich.table import Table
 
-from coterie.simulation.outcome import HelpOutcome, Recovery, SimulationOutcome, SplitOutcome
+from coterie.simulation.fleet.outcome import FleetRound
+from coterie.simulation.outcome import HelpOutcome, Recovery, RoundOutcome, SimulationOutcome, SplitOutcome
 from coterie.simulation.ways import Way, WaysOutcome
 from coterie_learning.plan import leading_comment
 
@@ -27,15 +28,23 @@ def _rows(outcome: SimulationOutcome) -> Iterator[tuple[str, str]]:
     yield "accuracy, mean of the devices", f"{accuracy.mean:.3f}"
     yield "accuracy, median device", f"{accuracy.median:.3f}"
     yield "accuracy, worst tenth", f"{accuracy.worst_decile:.3f}"
-    if outcome.rounds:
-        merged = sum(one.outcome == "merged" for one in outcome.rounds)
-        yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
+    yield from merge_rows(outcome.rounds)
     yield from change_rows(outcome.recoveries, outcome.help, outcome.splits)
     untrained = [device.untrained for device in outcome.devices if device.untrained is not None]
     if untrained:
         yield "devices that trained nothing", f"{len(untrained)}: {untrained[0].sentence}"
     for what, count in outcome.bytes_by_kind.items():
         yield f"bytes of {what}", f"{count:,}"
+
+
+def merge_rows(rounds: Sequence[RoundOutcome | FleetRound]) -> Iterator[tuple[str, str]]:
+    """Rows on rounds, and on merges that gave no version."""
+    if rounds:
+        yield "rounds merged", f"{sum(one.outcome == 'merged' for one in rounds)} of {len(rounds)}"
+    faults = [one.fault for one in rounds if one.fault is not None]
+    if faults:
+        yield "merges that gave no version", str(len(faults))
+        yield "the last of them", f"{faults[-1].sentence} [{faults[-1].code}]"
 
 
 def change_rows(

@@ -21,7 +21,6 @@ from coterie.registry.verifying import sound_path
 from coterie.simulation_runs.keeping import checkpoint_directory, delete_checkpoint
 from coterie.simulation_runs.leasing import fail, hold_run, let_go, postpone, record_progress, succeed, take_run
 from coterie.simulation_runs.models import SimulationRun
-from coterie_wire.conditions import Reason
 from coterie_wire.structs import from_values
 
 logger = logging.getLogger(__name__)
@@ -78,7 +77,7 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
                 postpone(run, lease, lack, clock())
             elif isinstance(error, CoterieError):
                 logger.warning("%s failed: %s", run, error)
-                fail(run, lease, Reason(error.code, str(error)), clock())
+                fail(run, lease, error.reason(), clock())
             else:
                 raise
         finally:

@@ -33,7 +33,7 @@ def offer_portion(*, device: Device, offer: OfferPortion, now: datetime) -> Uplo
     limit_bytes = transfer.request.terms().largest_bytes
     if offer.size_bytes > limit_bytes:
         fault = PortionTooLarge(size_bytes=offer.size_bytes, limit_bytes=limit_bytes)
-        _reject(transfer, Reason(fault.code, str(fault)), now)
+        _reject(transfer, fault.reason(), now)
         raise fault
     with transaction.atomic():
         locked_request(transfer.request_id)

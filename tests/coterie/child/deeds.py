@@ -39,6 +39,7 @@ class Arguments(msgspec.Struct, frozen=True):
         "read",
         "kill",
         "socket",
+        "kind",
     ]
     number: int = 0
     path: ReadPath = ""

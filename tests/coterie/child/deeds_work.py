@@ -6,8 +6,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from coterie.child.job import Progress, ReportProgress, Unconfined
 from tests.coterie.child.deeds import Answer, Arguments, Refused, Undeclared
+from tests.own_kind import count_as_own_kind
 
 
 def run(arguments: Arguments, report: ReportProgress) -> Answer:
@@ -20,6 +23,9 @@ def run(arguments: Arguments, report: ReportProgress) -> Answer:
             return Answer(1)
         case "refuse":
             raise Refused(what="this")
+        case "kind":
+            count_as_own_kind(pytest.MonkeyPatch(), __name__)
+            raise ZeroDivisionError("a part of nothing")
         case "undeclared":
             raise Undeclared
         case "eat":

@@ -21,6 +21,7 @@ from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutO
 from coterie.child.job import Limits, Progress, Unconfined
 from coterie.child.run import run_child
 from coterie.child.trial_job import try_confinement
+from coterie.core.kind_failures import KindFailed
 from coterie_wire.bundle import ModelSpec
 from tests.coterie.child.deeds import JOB, Arguments, Refused
 
@@ -49,6 +50,11 @@ def test_declared_error_is_raised_again() -> None:
     with pytest.raises(Refused) as caught:
         run_child(JOB, Arguments("refuse"))
     assert caught.value.fields == {"what": "this"}
+
+
+def test_an_error_of_the_code_of_a_kind_names_its_package() -> None:
+    with pytest.raises(KindFailed, match=r"^acme-kinds 1\.0 failed in run, line \d+ of deeds_work\.py: ZeroDivision"):
+        run_child(JOB, Arguments("kind"))
 
 
 def test_undeclared_error_is_a_crash_with_its_traceback() -> None:

@@ -20,6 +20,7 @@ from coterie.federations.services import change_terms, start_federation
 from coterie.fleet.models import Device
 from coterie.fleet.presence import settle
 from coterie.fleet.services import resume_device
+from coterie.merging import reasons
 from coterie.merging.files import updates_of
 from coterie.merging.models import Merge, Update
 from coterie.merging.sweeping import sweep as find_overdue
@@ -45,6 +46,7 @@ from tests.coterie.world import (
     merge_round,
     parameters,
 )
+from tests.own_kind import count_as_own_kind
 
 pytestmark = pytest.mark.django_db
 FED_AVG = {"kind": "fed_avg"}
@@ -243,6 +245,30 @@ class TestPatience:
             2,
         )
         assert "not finite, in tensor weight" in federation.reason_sentence
+        assert federation.reason_sentence.endswith(reasons.IF_REPEATED["merge.not_finite"])
+        assert "tolerance" not in federation.reason_sentence
+
+    def test_ends_with_a_pause_where_the_code_of_a_kind_fails(
+        self, federation: Federation, device: ScriptedDevice, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            raise ZeroDivisionError("a part of nothing")
+
+        count_as_own_kind(monkeypatch, __name__)
+        change_terms(federation=federation, tolerance=0.02, patience=None, attempts=1)
+        directive = device.check_in(later(0))
+        assert directive.assignment is not None
+        device.deliver(directive.assignment.assignment, later(1), seed=1)
+        sweep(now=later(2))
+        round_ = Round.objects.get(state="merging")
+        states = [merged(round_, merger=fails, at=10 * attempt).state for attempt in range(1, 6)]
+        assert states == ["merging"] * 4 + ["abandoned"]
+        assert round_.reason_code == "kinds.failed_on_platform"
+        assert round_.reason_sentence.startswith("acme-kinds 1.0 failed in ")
+        assert round_.reason_sentence.endswith(" of test_running.py: ZeroDivisionError: a part of nothing")
+        federation.refresh_from_db()
+        assert federation.state == "paused"
+        assert "a part of nothing. Mend the kind" in federation.reason_sentence
 
     def test_begins_anew_when_it_is_started_again(self, federation: Federation, device: ScriptedDevice) -> None:
         change_terms(federation=federation, tolerance=0.02, patience=None, attempts=1)

@@ -10,6 +10,8 @@ from coterie.registry.selectors import champion, signed_manifest
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.assigning import release_assignment
 from coterie.rounds.models import Assignment, Round
+from coterie_learning.pace import Decision, View
+from coterie_learning.pace.sync import Sync
 from coterie_wire.conditions import Reason
 from coterie_wire.messages import Progress
 from tests.coterie.world import (
@@ -22,6 +24,7 @@ from tests.coterie.world import (
     make_version,
     merge_round,
 )
+from tests.own_kind import count_as_own_kind
 
 pytestmark = pytest.mark.django_db
 
@@ -243,3 +246,28 @@ def test_partial_work_counts_and_stragglers_are_released() -> None:
     released = Assignment.objects.get(pk=late.assignment)
     assert (released.state, released.reason_code) == ("released", "rounds.round_closed")
     assert straggler.check_in(later(4)).assignment is None
+
+
+def test_where_a_kind_of_its_plan_fails_the_federation_pauses_itself_and_goes_on_when_that_is_mended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(self: Sync, view: View) -> Decision:
+        raise ZeroDivisionError("a part of nothing")
+
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=2)
+    first, second = fleet_of(2)
+    first.check_in(later(0))
+    with monkeypatch.context() as patch:
+        count_as_own_kind(patch, __name__)
+        patch.setattr(Sync, "decide", broken)
+        with pytest.raises(ExceptionGroup, match="could not go on"):
+            second.check_in(later(1))
+        sweep(now=later(2))
+        federation.refresh_from_db()
+        assert (federation.state, federation.reason_code) == ("paused", "kinds.failed_on_platform")
+        assert federation.reason_sentence.startswith("it paused itself: acme-kinds 1.0 failed in ")
+        assert "a part of nothing. Mend the kind" in federation.reason_sentence
+    start_federation(federation=federation, now=later(3))
+    assert second.check_in(later(4)).assignment is not None

@@ -15,9 +15,12 @@ from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.learner import Task
 from coterie.simulation.management.commands import simulate as command
 from coterie.simulation.outcome import SimulationOutcome
+from coterie_learning.local import StepScalars
+from coterie_learning.local.sgd import Sgd
 from coterie_wire.bundle import TensorSpec
 from tests.coterie.simulation.fleet.fleets import CLASSES, IMAGE, samples
 from tests.coterie.simulation.small import SCENARIO
+from tests.own_kind import count_as_own_kind
 
 
 @pytest.fixture
@@ -122,3 +125,17 @@ def test_what_a_fleet_over_time_does_not_take_is_told(
 ) -> None:
     with pytest.raises(CommandError, match=wrong):
         call_command("simulate", "cartel", *own, *options)
+
+
+def test_an_error_of_the_code_of_a_kind_names_its_package_and_the_line(
+    scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Sgd, step: int) -> StepScalars:
+        raise ZeroDivisionError("a part of nothing")
+
+    monkeypatch.setattr(Sgd, "step_scalars", broken)
+    with pytest.raises(ZeroDivisionError):
+        call_command("simulate", "fedavg", scenario=str(scenario_file))
+    count_as_own_kind(monkeypatch, __name__)
+    with pytest.raises(CommandError, match=r"^acme-kinds 1\.0 failed in .*a part of nothing \[kinds\.failed\]$"):
+        call_command("simulate", "fedavg", scenario=str(scenario_file))

@@ -7,13 +7,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from coterie.simulation.clouds import DeliveredUpdate, Version
+from coterie.simulation.clouds import DeliveredUpdate, MergeResult, Version
 from coterie.simulation.device import Device, KeptPortion, make_devices
 from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.learner import TransferTerms
 from coterie.simulation.learners.neural import NeuralLearner
 from coterie.simulation.rounds import Rounds, seconds_open
+from coterie.simulation.table import merge_rows
 from coterie.simulation.world import World
+from coterie_learning.merge import Aggregate, Finished, ServerState
+from coterie_learning.merge.fed_avg import FedAvg
 from coterie_learning.pace.sync import Sync
 from coterie_learning.plan import Plan, parse_plan
 from coterie_wire.bundle import TensorSpec
@@ -33,9 +36,9 @@ class Collecting:
     def version_for(self, device: Device | None) -> Version:
         return self.version
 
-    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> Sequence[DeliveredUpdate]:
+    def merge(self, deliveries: Sequence[DeliveredUpdate]) -> MergeResult:
         self.deliveries += deliveries
-        return deliveries
+        return MergeResult(deliveries)
 
     def is_resting(self, device: Device) -> bool:
         return False
@@ -129,3 +132,20 @@ def test_a_round_has_lasted_until_its_deadline_where_the_clock_reaches_it() -> N
     assert seconds_open(opened_s, opened_s + 3600, pace) == 3600
     assert seconds_open(opened_s, opened_s + 1800, pace) == pytest.approx(1800)
     assert seconds_open(opened_s, opened_s + 3660, pace) == pytest.approx(3660)
+
+
+def test_a_merge_that_is_not_finite_gives_no_version_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_finite(self: FedAvg, aggregate: Aggregate, base: Tensors, state: ServerState) -> Finished:
+        return Finished({name: tensor * np.float32("nan") for name, tensor in base.items()}, state)
+
+    plan = {"pace": ROUNDS, "requirements": {"charging": False, "unmetered": False}}
+    sound = run(plan).rounds
+    assert all(one.outcome == "merged" and one.fault is None for one in sound)
+    monkeypatch.setattr(FedAvg, "finish", not_finite)
+    outcome = run(plan)
+    assert {one.outcome for one in outcome.rounds} == {"abandoned"}
+    assert {one.fault.code for one in outcome.rounds if one.fault} == {"merge.not_finite"}
+    told = dict(merge_rows(outcome.rounds))
+    assert told["rounds merged"] == f"0 of {len(outcome.rounds)}"
+    assert told["merges that gave no version"] == str(len(outcome.rounds))
+    assert told["the last of them"].endswith("[merge.not_finite]")

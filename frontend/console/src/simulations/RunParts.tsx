@@ -157,6 +157,7 @@ function factsOf(run: Run, of: Outcome): readonly (readonly [string, string])[] 
     ...changed(of),
     [t`Accuracy on devices`, onDevices(most, worst)],
     [t`Rounds that merged`, t`${counted(merged)} of ${counted(of.rounds.length)}`],
+    ...failed(of),
     [t`All rounds together`, duration(of.simulated_s)],
     [t`Devices that took part`, t`${counted(of.participants)} of ${counted(of.devices)}`],
     [t`Updates that counted`, counted(of.client_rounds)],
@@ -174,6 +175,14 @@ function judged(of: Outcome): string {
 }
 
 /** What became of changes of devices' data, and of requests for help. */
+function failed({ rounds }: Outcome): readonly (readonly [string, string])[] {
+  const faults = rounds.flatMap(({ fault }) => fault ?? []);
+  const last = faults.at(-1);
+  return last === undefined
+    ? []
+    : [[t`Merges that gave no version`, t`${counted(faults.length)}, the last: ${last.sentence}`]];
+}
+
 function changed({ recoveries = [], help = [] }: Outcome): readonly (readonly [string, string])[] {
   const recovered = recoveries.filter(({ batches }) => batches !== null).length;
   const kept = help.filter(({ outcome }) => outcome === "kept").length;

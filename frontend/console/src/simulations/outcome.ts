@@ -10,6 +10,8 @@ export interface SimulatedRound {
   readonly outcome: "merged" | "abandoned";
   readonly accuracy: number | null;
   readonly loss: number | null;
+  /** Why the merge of its updates gave no version; null, or missing in what older releases found: it gave one. */
+  readonly fault?: { readonly code: string; readonly sentence: string } | null;
 }
 
 /** What a run found, as the simulator writes it. */

@@ -126,4 +126,5 @@ class _Rounds:
             loss=None if measured is None else measured.loss,
             staleness_mean=sum(one.staleness) / len(one.staleness) if one.staleness else None,
             staleness_most=max(one.staleness, default=None),
+            fault=one.fault,
         )

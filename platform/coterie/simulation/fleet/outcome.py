@@ -9,6 +9,7 @@ from coterie.evaluation.device_accuracy import DeviceAccuracy
 from coterie.simulation.fleet.work import Executor
 from coterie.simulation.outcome import HelpOutcome, Recovery, SplitOutcome
 from coterie_learning.plan import Document
+from coterie_wire.conditions import Reason
 
 
 class FleetRound(msgspec.Struct, frozen=True):
@@ -33,6 +34,8 @@ class FleetRound(msgspec.Struct, frozen=True):
     """By how many versions the bases of its updates were older than its own; null where rounds are synchronous."""
     staleness_most: int | None = None
     """That of the oldest."""
+    fault: Reason | None = None
+    """Why the merge of its updates gave no version; null: it gave one, or there were too few updates to merge."""
 
 
 class FleetOutcome(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 import msgspec
 import numpy as np
 
+from coterie.core.errors import CoterieError
 from coterie.evaluation.device_accuracy import device_accuracy
 from coterie.evaluation.scoring import Evaluation, predict_logits, score
 from coterie.simulation.clock import DAY_S
@@ -292,7 +293,8 @@ class _Fleet:
         if closed is None:
             return False
         self._keep(closed)
-        found, is_merged = self._merge(closed) if closed.is_merged else ([], False)
+        found, fault = self._merge(closed) if closed.is_merged else ((), None)
+        is_merged = closed.is_merged and fault is None
         self._now_s = closed.ended_s + max(self._run.plan.pace.pause_after_s(), MIN_PAUSE_S)
         measured = None
         if is_merged and (number % self._run.evaluate_every == 0 or number == self._run.rounds):
@@ -312,6 +314,7 @@ class _Fleet:
                 loss=None if measured is None else measured.loss,
                 staleness_mean=sum(ages) / len(ages) if ages else None,
                 staleness_most=max(ages, default=None),
+                fault=None if fault is None else fault.reason(),
             )
         )
         return True
@@ -333,33 +336,33 @@ class _Fleet:
             elif OWN in one.states:
                 self._states.put(one.device, {**self._states.of(one.device), OWN: one.states[OWN]})
 
-    def _merge(self, closed: Closed) -> tuple[Sequence[DeviceResult], bool]:
-        """Compute the updates that count, and merge them into the next version."""
+    def _merge(self, closed: Closed) -> tuple[Sequence[DeviceResult], CoterieError | None]:
+        """Compute the updates that count, and merge them into the next version; also returns why there is none."""
         # Those that one round asked together, and of these devices of as many steps side by side; the order is the
         # same, whatever the order of arrival.
         deliveries = sorted(closed.deliveries)
         if self._needs_updates:
             found, _ = self._trained(deliveries, None)
             told = [(one, delivery) for one, delivery in zip(found, deliveries, strict=True) if one.samples]
-            is_merged = self._merged([(one.device, self._sent(one, delivery)) for one, delivery in told])
+            fault = self._merged([(one.device, self._sent(one, delivery)) for one, delivery in told])
         else:
-            found, is_merged = self._summed(deliveries)
+            found, fault = self._summed(deliveries)
         if self._run.plan.privacy.releases in ("sums", "masked_sums"):
             self._cohorts.charge([one.device for one in found if one.samples])
-        self._remember(found, is_taken=is_merged)
-        if is_merged:
+        self._remember(found, is_taken=fault is None)
+        if fault is None:
             self._accept(found)
-        return found, is_merged
+        return found, fault
 
-    def _merged(self, updates: Sequence[tuple[int, ArrivedUpdate]]) -> bool:
-        """Merge single updates of these devices into the next version; False: there is none."""
+    def _merged(self, updates: Sequence[tuple[int, ArrivedUpdate]]) -> CoterieError | None:
+        """Merge single updates of these devices into the next version; returns why there is none."""
         lineage, cohorts = self._lineage, self._cohorts
         root = lineage.root(self._run.model.train_step, self._platform)
         merged = lineage.merge([sent for _, sent in updates], root)
         if len(lineage.digests) > cohorts.releases:
             cohorts.columns.released_in[[updates[place][0] for place in merged.counted]] = cohorts.releases
             cohorts.releases = len(lineage.digests)
-        return merged.is_version
+        return merged.fault
 
     def _sent(self, one: DeviceResult, told: CompletedTraining) -> ArrivedUpdate:
         setting = self._setting
@@ -369,7 +372,7 @@ class _Fleet:
     def _discount(self, told: CompletedTraining) -> int:
         return self._run.plan.pace.discount(self._lineage.newest.number - told.version)
 
-    def _summed(self, deliveries: Sequence[CompletedTraining]) -> tuple[Sequence[DeviceResult], bool]:
+    def _summed(self, deliveries: Sequence[CompletedTraining]) -> tuple[Sequence[DeviceResult], CoterieError | None]:
         """Sum updates whose weights depend on all norms, which are known only afterwards.
 
         Norms are first assumed to be ordinary; if they are not, the sums are recomputed with the right weights.

@@ -10,7 +10,7 @@ from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.planning import Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome, Values
 from coterie.simulation.privacy_spent import DELTA
-from coterie.simulation.table import change_rows
+from coterie.simulation.table import change_rows, merge_rows
 
 Cell = str | int | float | None
 
@@ -86,8 +86,10 @@ def sweep_table(name: str, outcome: SweepOutcome) -> Table:
 
 
 def round_rows(outcome: FleetOutcome) -> Sequence[Mapping[str, Cell]]:
-    """One row a round, by the names of its fields."""
-    return [msgspec.to_builtins(one) for one in outcome.rounds]
+    """One row a round, by the names of its fields; of a fault, its code."""
+    return [
+        {**msgspec.to_builtins(one), "fault": None if one.fault is None else one.fault.code} for one in outcome.rounds
+    ]
 
 
 def figure_row(outcome: FleetOutcome) -> Mapping[str, Cell]:
@@ -145,9 +147,7 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
     if outcome.devices_with_own:
         yield "of these devices, with a model of their own", f"{outcome.devices_with_own:,}"
     yield from change_rows(outcome.recoveries, outcome.help, outcome.splits)
-    if outcome.rounds:
-        merged = sum(one.outcome == "merged" for one in outcome.rounds)
-        yield "rounds merged", f"{merged} of {len(outcome.rounds)}"
+    yield from merge_rows(outcome.rounds)
     if outcome.drift and outcome.rounds and outcome.rounds[-1].accuracy is not None:
         yield f"last version on {outcome.held_out:,} samples held out", f"{outcome.rounds[-1].accuracy:.3f}"
     if outcome.ended == "horizon" and not outcome.drift:

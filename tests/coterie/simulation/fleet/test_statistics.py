@@ -39,7 +39,7 @@ def test_a_version_has_the_mean_of_means_and_the_variance_of_all_values() -> Non
         }
         return ArrivedUpdate(join_update(told, delta), samples=10, seen=())
 
-    assert lineage.merge([sent(0.0, 1.0), sent(2.0, 3.0)]).is_version
+    assert lineage.merge([sent(0.0, 1.0), sent(2.0, 3.0)]).fault is None
     merged = lineage.newest.parameters
     assert merged.keys() == {spec.name for spec in model.version}
     np.testing.assert_allclose(merged[pair.mean.name], 1.0)

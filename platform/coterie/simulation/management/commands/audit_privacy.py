@@ -17,6 +17,7 @@ from coterie.simulation.own_work import own_scenario
 from coterie.simulation.reporting import reporting
 from coterie.simulation.scenario import read_scenario
 from coterie_learning.client.optimisation import Diverged
+from coterie_learning.custom_kinds import named_failures
 from coterie_learning.plan import Plan
 from coterie_wire.errors import WireError
 
@@ -75,7 +76,7 @@ class Command(BaseCommand):
             if not isinstance(contender, Plan):
                 raise CommandError(f"{plan} is a baseline without rounds; there are no updates to attack")
             setting = own_scenario(pair, data) if pair and data else read_scenario(scenario)
-            with reporting(f"attacks on {plan}") as report:
+            with named_failures(CoterieError, Diverged), reporting(f"attacks on {plan}") as report:
                 found = audit(contender, setting, trials=trials, samples=samples, seed=seed, report=report)
         except (CoterieError, WireError) as error:
             raise CommandError(f"{error} [{error.code}]") from error

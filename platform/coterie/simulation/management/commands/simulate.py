@@ -34,6 +34,7 @@ from coterie.simulation.scenario import Scenario, read_scenario, shipped_scenari
 from coterie.simulation.simulate import simulate
 from coterie.simulation.table import outcome_table, shipped_table, ways_table
 from coterie.simulation.ways import ComparisonOptions, compare_ways
+from coterie_learning.custom_kinds import named_failures
 from coterie_learning.plan import Plan
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
@@ -224,7 +225,8 @@ class _Found(NamedTuple):
 def _failures_told(kept: str) -> Iterator[None]:
     """Failures as CommandError; `kept` says what an interruption leaves."""
     try:
-        yield
+        with named_failures(CoterieError):
+            yield
     except KeyboardInterrupt:
         raise CommandError(f"ended before it was done; {kept}", returncode=INTERRUPTED) from None
     except (CoterieError, WireError) as error:
