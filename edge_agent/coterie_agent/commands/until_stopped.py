@@ -1,4 +1,4 @@
-"""Logging and signal handling of the commands that run until SIGTERM or Ctrl-C."""
+"""Logging and signal handling of the commands that run until SIGTERM, Ctrl-C, or the end of their terminal."""
 
 import logging
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class LogLine(msgspec.Struct, frozen=True):
@@ -26,14 +26,15 @@ class JsonFormatter(logging.Formatter):
 
 
 def stop_on_signal(stop: Callable[[], None]) -> None:
-    """Call `stop` on SIGTERM or Ctrl-C.
+    """Call `stop` on SIGTERM, Ctrl-C or SIGHUP, but for those that the process was started to ignore (``nohup``).
 
     A thread waits for the signals, so that no handler interrupts a lock or a transaction.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    awaited = [one for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
 
     def wait() -> None:
-        signal.sigwait(_SIGNALS)
+        signal.sigwait(awaited)
         stop()
 
     threading.Thread(target=wait, name="signals", daemon=True).start()
