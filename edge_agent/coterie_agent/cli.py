@@ -44,6 +44,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         _fail(Failure(error.code, error.detail, error.exit_code), as_json=arguments.json)
     except WireError as error:
         _fail(Failure(error.code, error.detail, Exit.FAILED), as_json=arguments.json)
+    except OSError as error:
+        from coterie_agent.store.database import failure_of_file  # only here: it loads SQLite
+
+        failed = failure_of_file(arguments.home, error)
+        if failed is None:
+            raise
+        _fail(Failure(failed.code, failed.detail, failed.exit_code), as_json=arguments.json)
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(output.json).decode() + "\n")
     else:

@@ -194,6 +194,15 @@ def test_joining_without_encryption_warns_before_the_token_leaves(
     assert ("is not encrypted" in capsys.readouterr().err) == warns
 
 
+def test_a_disk_that_is_full_is_told_wherever_a_file_is_written(platform: FakePlatform, tmp_path: Path) -> None:
+    state = tmp_path / "agent" / "state"
+    state.mkdir(parents=True)
+    (state / "credential.part").symlink_to("/dev/full")
+    status, failure = ask(tmp_path / "agent", "join", platform.url, TOKEN, "--yes")
+    assert (status, failure["code"]) == (Exit.FAILED, "store.full")
+    assert "make room on the device" in failure["detail"]
+
+
 def test_unknown_settings_are_refused(home: Path) -> None:
     (home / "agent.toml").write_text("trian = true\n")
     status, failure = ask_process(home, "run")

@@ -1,5 +1,6 @@
 """The SQLite file: its schema, its durability, and transactions."""
 
+import errno
 import os
 import sqlite3
 import threading
@@ -450,6 +451,13 @@ def failure_of_disk(path: Path, error: sqlite3.Error, disk: os.statvfs_result) -
     if disk.f_flag & os.ST_RDONLY:
         return StoreReadOnly(path)
     return StoreFull(path) if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES else None
+
+
+def failure_of_file(path: Path, error: OSError) -> StoreFailed | None:
+    """The failure of the disk behind `error`, at a file beside the store, below `path`; None: it is no such failure."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFull(path)
+    return StoreReadOnly(path) if error.errno == errno.EROFS else None
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -1,5 +1,6 @@
 """The store: samples, work, residuals, journal."""
 
+import errno
 import os
 import sqlite3
 import stat
@@ -13,7 +14,7 @@ import pytest
 
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, is_running
-from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull, failure_of_disk
+from coterie_agent.store.database import _FIRST, Database, StoreFailed, StoreFull, failure_of_disk, failure_of_file
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.opened import Store, open_store
 from coterie_agent.store.samples import Row, SampleStore, Snapshot
@@ -291,6 +292,14 @@ def test_a_disk_that_takes_nothing_is_named_where_sqlite_names_another_reason(
     error.sqlite_errorcode = code
     disk = os.statvfs_result((4096, 4096, 1 << 20, free_blocks, free_blocks, 0, 0, 0, flags, 255))
     failure = failure_of_disk(Path("store.sqlite3"), error, disk)
+    assert (failure and failure.code) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(errno.ENOSPC, "store.full"), (errno.EROFS, "store.read_only"), (errno.EISDIR, None)]
+)
+def test_a_file_beside_the_store_tells_of_its_disk(number: int, told: str | None) -> None:
+    failure = failure_of_file(Path("agent"), OSError(number, os.strerror(number)))
     assert (failure and failure.code) == told
 
 
