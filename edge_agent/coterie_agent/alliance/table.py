@@ -65,33 +65,34 @@ def read_table(path: Path, *, identifier: str, label: str = "") -> PeopleTable:
     """
     try:
         with path.open(encoding=_ENCODING, newline="") as file:
-            rows = list(csv.reader(file))
+            reader = csv.reader(file)
+            found = [(reader.line_num, row) for row in reader if row]  # a blank line has no values
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _bad(f"{path} cannot be read: {error}") from error
-    if len(rows) < 2:
+    if len(found) < 2:
         raise _bad(f"{path} has no header with rows below it")
-    header, *people = rows
+    lines, (header, *people) = [line for line, _ in found[1:]], [row for _, row in found]
     for name in (identifier, *([label] if label else [])):
         if header.count(name) != 1:
             raise _bad(f"{path} has {header.count(name)} columns {name!r}; its header is {', '.join(header)}")
     names = tuple(name for name in header if name not in (identifier, label))
     if not 1 <= len(names) <= MAX_COLUMNS or len(people) > MAX_ROWS:
         raise _bad(f"{len(people)} people with {len(names)} columns; at most {MAX_ROWS} with {MAX_COLUMNS} are taken")
-    for line, person in enumerate(people, start=2):
+    for line, person in zip(lines, people, strict=True):
         if len(person) != len(header):
             raise _bad(f"line {line} has {len(person)} values, and the header has {len(header)}")
     at = header.index(identifier)
     identifiers = tuple(person[at].strip() for person in people)
-    _check_identifiers(identifiers)
+    _check_identifiers(identifiers, lines)
     places = [header.index(name) for name in names]
-    columns = np.array([_numbers(person, places, line) for line, person in enumerate(people, start=2)])
+    columns = np.array([_numbers(person, places, line) for line, person in zip(lines, people, strict=True)])
     labels = tuple(person[header.index(label)].strip() for person in people) if label else ()
     return PeopleTable(identifiers, names, _standardised(columns), labels)
 
 
-def _check_identifiers(identifiers: Sequence[str]) -> None:
+def _check_identifiers(identifiers: Sequence[str], lines: Sequence[int]) -> None:
     seen: dict[str, int] = {}
-    for line, identifier in enumerate(identifiers, start=2):
+    for line, identifier in zip(lines, identifiers, strict=True):
         if not identifier:
             raise _bad(f"line {line} has no identifier")
         first = seen.setdefault(identifier, line)

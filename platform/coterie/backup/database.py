@@ -9,6 +9,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.conninfo import make_conninfo
 
 from coterie.backup.errors import DatabaseFailed, DatabaseNotEmpty
 from coterie.config.env import child_environment
@@ -55,7 +56,7 @@ def check_empty() -> None:
 
 def restore_server(dump: Path) -> None:
     """Write what `dump` holds to the empty PostgreSQL database of the settings, or nothing. Raises DatabaseFailed."""
-    _postgresql("pg_restore", "--no-owner", "--single-transaction", f"--dbname={_name()}", str(dump), database=False)
+    _postgresql("pg_restore", "--no-owner", "--single-transaction", str(dump))
 
 
 def _copy_sqlite(source: sqlite3.Connection, target: Path) -> None:
@@ -68,23 +69,26 @@ def _copy_sqlite(source: sqlite3.Connection, target: Path) -> None:
         raise DatabaseFailed(problem=f"it is damaged: {verdict}")
 
 
-def _postgresql(program: str, *arguments: str, database: bool = True) -> None:
+def _postgresql(program: str, *arguments: str) -> None:
     """Run a program of PostgreSQL's on the database of the settings."""
     if shutil.which(program) is None:
         raise DatabaseFailed(problem=f"{program} is not installed here; it comes with PostgreSQL's client programs.")
     given = connection.settings_dict
-    environment = {
-        **child_environment(),
-        "PGHOST": given["HOST"],
-        "PGPORT": given["PORT"] or "5432",
-        "PGUSER": given["USER"],
-        "PGPASSWORD": given["PASSWORD"],
-    }
-    named = [f"--dbname={_name()}"] if database else []
-    done = subprocess.run([program, *arguments, *named], env=environment, capture_output=True, text=True, check=False)
+    environment = {**child_environment(), "PGPASSWORD": given["PASSWORD"]}
+    command = [program, f"--dbname={_address()}", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DatabaseFailed(problem=done.stderr.strip()[-400:] or f"{program} ended with {done.returncode}")
 
 
-def _name() -> str:
-    return str(connection.settings_dict["NAME"])
+def _address() -> str:
+    """Of the database of the settings, as libpq takes it; without the password, which whoever lists processes reads."""
+    given = connection.settings_dict
+    parameters = {
+        "dbname": given["NAME"],
+        "host": given["HOST"],
+        "port": given["PORT"],
+        "user": given["USER"],
+        **{name: value for name, value in given["OPTIONS"].items() if name != "pool"},
+    }
+    return make_conninfo("", **{name: value for name, value in parameters.items() if value})

@@ -41,8 +41,8 @@ class NewerBackup(CoterieError):
     code = "backup.newer_schema"
     kind = ErrorKind.CONFLICT
     sentence = (
-        "The backup was made by a newer version of Coterie, whose tables have changes that this one does not know: "
-        "{changes}; install that version."
+        "The backup was made by a newer version of Coterie: install that version; its tables have changes that this "
+        "one does not know: {changes}."
     )
 
 
@@ -52,8 +52,8 @@ class OlderBackup(CoterieError):
     code = "backup.older_schema"
     kind = ErrorKind.CONFLICT
     sentence = (
-        "The backup was made by a version of Coterie whose tables this one cannot bring up to date, as they lack "
-        "{changes}; restore it with the last version that knows these by name, start that once, and then this one."
+        "The backup was made by a version of Coterie whose tables this one cannot bring up to date: restore it with "
+        "the last version that knows by name what they lack, start that once, and then this one; they lack {changes}."
     )
 
 

@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from coterie.backup.errors import BackupInUse, Incomplete, NotABackup, UnknownFormat
+from coterie.backup.errors import BackupInUse, DamagedBackup, Incomplete, NotABackup, UnknownFormat
 from coterie.core.disk import sync_directory
 from coterie_wire.structs import from_json
 
@@ -20,8 +21,9 @@ LOCK = "lock"
 class BackupFile(msgspec.Struct, frozen=True):
     """One file."""
 
-    path: str
-    """Below the backup's directory and, but for the database, below the state directory: with forward slashes."""
+    path: Annotated[str, Meta(pattern=r"^(?!/)(?!(.*/)?\.\.(/|$))")]
+    """Below the backup's directory and, but for the database, below the state directory, never outside: with forward
+    slashes."""
     sha256: str
     size_bytes: int
 
@@ -44,7 +46,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_index(directory: Path) -> Index:
-    """Raises NotABackup, Incomplete or UnknownFormat."""
+    """Raises NotABackup, Incomplete, DamagedBackup or UnknownFormat."""
     try:
         content = (directory / INDEX).read_bytes()
     except FileNotFoundError as error:
@@ -52,8 +54,10 @@ def read_index(directory: Path) -> Index:
         raise (Incomplete if begun else NotABackup)(directory=str(directory)) from error
     try:
         return from_json(content, Index)
-    except msgspec.DecodeError as error:
+    except msgspec.ValidationError as error:
         raise UnknownFormat(directory=str(directory)) from error
+    except msgspec.DecodeError as error:
+        raise DamagedBackup(file=INDEX) from error
 
 
 def write_index(directory: Path, index: Index) -> None:

@@ -34,9 +34,9 @@ def restore_backup(*, source: Path, state: Path, mode: str, report: Report) -> I
     if index.mode != mode:
         raise OtherMode(made_in=index.mode, mode=mode)
     if unknown := unknown_changes(index.changes):
-        raise NewerBackup(changes=", ".join(unknown))
+        raise NewerBackup(changes=unknown)
     if lacking := lacking_changes(index.changes):
-        raise OlderBackup(changes=", ".join(lacking))
+        raise OlderBackup(changes=lacking)
     _check_new(state, index)
     check_empty()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)

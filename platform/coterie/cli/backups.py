@@ -92,7 +92,7 @@ def restore(source: Path, state: Path | None, as_json: bool) -> None:
         from coterie.backup.restoring import restore_backup
         from coterie.config.exclusive import StateInUse
 
-        with _Shown(quiet=as_json) as shown:
+        with tables_checked(), _Shown(quiet=as_json) as shown:
             try:
                 index = _with_files(
                     lambda: restore_backup(source=source, state=env.state.absolute(), mode=env.mode, report=shown.show)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 SQLITE_PRAGMAS = (
     "PRAGMA journal_mode=WAL;"  # readers and the writer do not wait for each other
@@ -27,7 +27,10 @@ def sqlite(path: Path) -> Mapping[str, object]:
 
 
 def postgresql(url: str) -> Mapping[str, object]:
-    """A server, through Django's pool: persistent connections per thread exhaust it under ASGI."""
+    """A server, through Django's pool: persistent connections per thread exhaust it under ASGI.
+
+    What follows ``?`` are libpq's own parameters, as ``sslmode=verify-full``.
+    """
     parts = urlsplit(url)
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -39,5 +42,9 @@ def postgresql(url: str) -> Mapping[str, object]:
         "CONN_MAX_AGE": 0,
         # The gateway keeps eight; the rest serve the site's requests and Celery's tasks. Whoever waits longer for
         # one is told that the database is away, and it is asked whether it is.
-        "OPTIONS": {"connect_timeout": 5, "pool": {"min_size": 1, "max_size": 20, "timeout": 5}},
+        "OPTIONS": {
+            "connect_timeout": 5,
+            **dict(parse_qsl(parts.query)),
+            "pool": {"min_size": 1, "max_size": 20, "timeout": 5},
+        },
     }

@@ -59,7 +59,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
     state: Path = Path("coterie-state")
     """Directory of everything that embedded mode keeps, and of the blobs where no object storage is set."""
     database_url: str = ""
-    """Scaled: ``postgresql://user:password@host:port/name``."""
+    """Scaled: ``postgresql://user:password@host:port/name``, and parameters of libpq, as
+    ``?sslmode=verify-full``."""
     redis_url: str = ""
     """Scaled: ``redis://host:port/db``."""
     secret_key: str = ""
@@ -245,6 +246,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"
             )
+        env._check_database()
         env._check_addresses()
         env._check_object_storage()
         env._check_provider()
@@ -255,6 +257,13 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env.certificates_of_apps()
         env.quotas()
         return env
+
+    def _check_database(self) -> None:
+        place = urlsplit(self.database_url)
+        if self.database_url and (place.scheme not in ("postgresql", "postgres") or not place.path.strip("/")):
+            raise msgspec.ValidationError(
+                "COTERIE_DATABASE_URL must look like postgresql://user:password@host:port/name"
+            )
 
     def _check_addresses(self) -> None:
         place = urlsplit(self.public_url)

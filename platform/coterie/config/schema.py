@@ -11,6 +11,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 Change = tuple[str, str]
 """A migration: the label of its app and its name."""
+NAMED = 3
+"""Of many changes so many are named: they say which version to look for, and the advice is read before them."""
 
 
 class OtherSchema(Exception):
@@ -26,13 +28,13 @@ def refuse_other() -> None:
     applied = MigrationRecorder(connections[DEFAULT_DB_ALIAS]).applied_migrations()
     if unknown := unknown_changes(applied):
         raise OtherSchema(
-            f"the database is newer than this version of Coterie, which does not know {', '.join(unknown)}; "
-            "start the version that was used last, or restore the backup that was made before it"
+            "the database is newer than this version of Coterie: start the version that was used last, or restore the "
+            f"backup that was made before it; this one does not know {unknown}"
         )
     if lacking := lacking_changes(applied):
         raise OtherSchema(
-            f"the database is older than this version of Coterie can bring up to date: it lacks {', '.join(lacking)}; "
-            "start the last version that knows these by name once, then this one"
+            "the database is older than this version of Coterie can bring up to date: start the last version that "
+            f"knows by name what it lacks once, then this one; it lacks {lacking}"
         )
 
 
@@ -71,16 +73,16 @@ def changes_to_make(database: str = DEFAULT_DB_ALIAS) -> list[Change]:
     return [(migration.app_label, migration.name) for migration, _ in planned]
 
 
-def unknown_changes(applied: Collection[Change]) -> list[str]:
-    """Those of the changes `applied` to the tables that this code does not know."""
+def unknown_changes(applied: Collection[Change]) -> str:
+    """Those of the changes `applied` to the tables that this code does not know, in words; blank: none."""
     migrations = _migrations()
     known = {*migrations, *(change for migration in migrations.values() for change in migration.replaces)}
     apps = {app for app, _ in migrations}
     return _named(change for change in applied if change[0] in apps and change not in known)
 
 
-def lacking_changes(applied: Collection[Change]) -> list[str]:
-    """Changes that one migration of this code replaces, where only some of them were `applied`."""
+def lacking_changes(applied: Collection[Change]) -> str:
+    """Changes that one migration of this code replaces, where only some were `applied`, in words; blank: none."""
     migrations = _migrations()
     return _named(
         change
@@ -98,5 +100,7 @@ def _migrations() -> Mapping[Change, Migration]:
     return found
 
 
-def _named(changes: Iterable[Change]) -> list[str]:
-    return sorted(f"{app}.{name}" for app, name in changes)
+def _named(changes: Iterable[Change]) -> str:
+    names = sorted(f"{app}.{name}" for app, name in changes)
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -61,8 +61,19 @@ def test_the_command_makes_a_token(ada: NewOperator, now: object) -> None:
     assert live_token(json.loads(out.getvalue())["secret"], now=now).operator == ada.operator
     with pytest.raises(CommandError, match=r"accounts\.token_name_taken"):
         call_command("token", "create", "ci", "--operator", "ada")
-    call_command("token", "create", "narrow", "--operator", "ada", "--scopes", "read", "fleet")
-    assert ada.operator.tokens.get(name="narrow").scopes == ["read", "fleet"]
+    for number, said in enumerate(
+        [
+            ("--scopes", "read", "fleet"),
+            ("--scopes", "read", "--scopes", "fleet"),
+            ("--scopes", "read,fleet"),
+            ("--scopes=read, fleet,", "--scopes", "read"),
+        ]
+    ):
+        call_command("token", "create", f"narrow {number}", "--operator", "ada", *said)
+        assert ada.operator.tokens.get(name=f"narrow {number}").scopes == ["read", "fleet"]
+    for said, problem in (("read,fleets", "there is no scope fleets; there are read, fleet"), (",", "names none")):
+        with pytest.raises(CommandError, match=problem):
+            call_command("token", "create", "wide", "--operator", "ada", "--scopes", said)
     with pytest.raises(CommandError, match=r"accounts\.operator_unknown"):
         call_command("token", "create", "ci", "--operator", "eve")
     call_command("token", "create", "apart", "--operator", "ada", "--project", "1")

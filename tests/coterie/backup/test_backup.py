@@ -138,11 +138,24 @@ def test_nothing_is_removed_meanwhile(update: Update) -> None:
         (lambda backup: (backup / INDEX).unlink(), "backup.incomplete"),
         (lambda backup: [(backup / name).unlink() for name in (INDEX, LOCK)], "backup.not_a_backup"),
         (lambda backup: (backup / INDEX).write_bytes(b'{"format": 2}'), "backup.unknown_format"),
+        (lambda backup: os.truncate(backup / INDEX, 100), "backup.damaged"),
+        (lambda backup: leave(backup, "../../outside"), "backup.unknown_format"),
+        (lambda backup: leave(backup, "/etc/outside"), "backup.unknown_format"),
         (lambda backup: flip(next(backup.glob("database-*"))), "backup.damaged"),
         (lambda backup: flip(next((backup / "blobs").rglob("?" * 64))), "backup.damaged"),
         (lambda backup: next((backup / "blobs").rglob("?" * 64)).unlink(), "backup.damaged"),
     ],
-    ids=["half-written", "something else", "another format", "damaged database", "damaged blob", "lost blob"],
+    ids=[
+        "half-written",
+        "something else",
+        "another format",
+        "truncated index",
+        "path outside",
+        "absolute path",
+        "damaged database",
+        "damaged blob",
+        "lost blob",
+    ],
 )
 def test_a_spoilt_backup_becomes_no_platform(spoil, code: str, tmp_path: Path) -> None:
     keep(b"a model")
@@ -152,6 +165,12 @@ def test_a_spoilt_backup_becomes_no_platform(spoil, code: str, tmp_path: Path) -
         restore(tmp_path / "backup", tmp_path / "state")
     assert refused.value.code == code
     assert not (tmp_path / "state" / DATABASE).exists()
+
+
+def leave(backup: Path, path: str) -> None:
+    """Have the index name a file outside the backup."""
+    index = read_index(backup)
+    write_index(backup, msgspec.structs.replace(index, files=(msgspec.structs.replace(index.database, path=path),)))
 
 
 def flip(path: Path) -> None:
@@ -181,7 +200,7 @@ def test_a_backup_whose_tables_cannot_be_brought_up_to_date_is_refused_before_an
     *replaced, lacking = MigrationLoader(connection).disk_migrations["fleet", "0001_tables"].replaces
     others = [change for change in index.changes if change[0] != "fleet"]
     write_index(tmp_path / "backup", msgspec.structs.replace(index, changes=(*others, *replaced)))
-    with pytest.raises(errors.OlderBackup, match=rf"lack fleet\.{lacking[1]};"):
+    with pytest.raises(errors.OlderBackup, match=rf"lack fleet\.{lacking[1]}\."):
         restore(tmp_path / "backup", tmp_path / "state")
     assert not (tmp_path / "state").exists()
     write_index(tmp_path / "backup", msgspec.structs.replace(index, changes=(*others, *replaced, lacking)))

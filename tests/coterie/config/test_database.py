@@ -17,6 +17,12 @@ def test_reads_a_url_with_escapes() -> None:
     ]
 
 
+def test_parameters_of_a_url_are_libpqs() -> None:
+    options = postgresql("postgresql://ada@/coterie?sslmode=verify-full&host=%2Frun%2Fpg&connect_timeout=9")["OPTIONS"]
+    assert isinstance(options, dict)
+    assert (options["sslmode"], options["host"], options["connect_timeout"]) == ("verify-full", "/run/pg", "9")
+
+
 def test_keeps_no_connection_and_locks_at_the_start() -> None:
     described = sqlite(Path("/srv/coterie.sqlite3"))
     assert described["CONN_MAX_AGE"] == 0

@@ -54,6 +54,8 @@ def test_reads_apps_with_their_certificates() -> None:
         ({"COTERIE_TLS_KEY": "key.pem"}, "COTERIE_TLS_CERTIFICATE"),
         ({"COTERIE_DEVICE_CA_KEY": "0f"}, "hexadecimal"),
         ({"COTERIE_DEVICE_CA_CERTIFICATE": "ca.pem", "COTERIE_DEVICE_CA_KEY": "0f" * 32}, "PEM"),
+        ({**SCALED, "COTERIE_DATABASE_URL": "mysql://db.example/coterie"}, "COTERIE_DATABASE_URL"),
+        ({**SCALED, "COTERIE_DATABASE_URL": "postgresql://db.example"}, "COTERIE_DATABASE_URL"),
         ({"COTERIE_CLIENT_CERT_HEADER": "Client Cert"}, "^COTERIE_CLIENT_CERT_HEADER: "),
         ({**SCALED, "COTERIE_DEVICE_CERTIFICATES": "offered"}, "COTERIE_DEVICE_CA_KEY"),
         ({name: value for name, value in SCALED.items() if name != "COTERIE_REDIS_URL"}, "COTERIE_REDIS_URL"),

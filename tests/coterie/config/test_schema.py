@@ -12,10 +12,19 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from coterie.backup.index import BackupFile, Index, write_index
 from coterie.config.schema import OtherSchema, refuse_other, refuse_unfinished
 from tests.system.processes import environment
 
 pytestmark = pytest.mark.django_db
+INDEX = Index(
+    made_at="2026-11-29T08:00:00+00:00",
+    version="0.1.0",
+    mode="scaled",
+    changes=(),
+    database=BackupFile("database", "0" * 64, 0),
+    files=(),
+)
 
 
 def test_tables_of_this_code_are_taken() -> None:
@@ -25,6 +34,14 @@ def test_tables_of_this_code_are_taken() -> None:
 def test_a_change_that_this_code_does_not_know_is_named() -> None:
     MigrationRecorder(connection).record_applied("fleet", "0042_of_tomorrow")
     with pytest.raises(OtherSchema, match=r"fleet\.0042_of_tomorrow"):
+        refuse_other()
+
+
+def test_of_many_changes_a_few_are_named_after_what_to_do() -> None:
+    for number in range(42, 52):
+        MigrationRecorder(connection).record_applied("fleet", f"00{number}_of_tomorrow")
+    named = r"start the version .* fleet\.0042_of_tomorrow, fleet\.0043_of_tomorrow, fleet\.0044\w+ and 7 more$"
+    with pytest.raises(OtherSchema, match=named):
         refuse_other()
 
 
@@ -48,7 +65,7 @@ def test_tables_of_which_a_migration_replaces_all_changes_are_taken_and_others_r
     refuse_other()
     assert ("fleet", "0001_tables") in MigrationLoader(connection).applied_migrations
     MigrationRecorder(connection).record_unapplied(*replaced[-1])
-    lacks = rf"lacks fleet\.{replaced[-1][1]};"
+    lacks = rf"then this one; it lacks fleet\.{replaced[-1][1]}$"
     with pytest.raises(OtherSchema, match=lacks):
         refuse_other()
     with pytest.raises(CommandError, match=lacks):
@@ -60,6 +77,8 @@ def test_tables_of_which_a_migration_replaces_all_changes_are_taken_and_others_r
     [
         ("coterie", "serve", "--port", "0"),
         ("coterie", "migrate"),
+        ("coterie", "prune-history"),
+        ("coterie", "restore", "backup", "--state", "restored"),
         ("celery", "-A", "coterie.config.celery", "worker", "--pool", "threads"),
         ("celery", "-A", "coterie.config.celery", "beat"),
     ],
@@ -70,6 +89,8 @@ def test_a_process_ends_with_a_sentence_where_the_database_does_not_answer(
 ) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         closed = listener.getsockname()[1]
+    (tmp_path / "backup").mkdir()
+    write_index(tmp_path / "backup", INDEX)
     settings = environment(
         mode="scaled",
         state=str(tmp_path),

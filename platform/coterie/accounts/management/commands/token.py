@@ -28,10 +28,10 @@ class Command(ShellCommand):
         create.add_argument(
             "--scopes",
             nargs="+",
-            choices=[scope.value for scope in Scope],
-            default=[scope.value for scope in Scope],
+            action="extend",
             metavar="SCOPE",
-            help=f"what it may be used for, of {', '.join(Scope)} (default: all)",
+            help=f"what it may be used for, of {', '.join(Scope)}; several by spaces, commas or further --scopes "
+            "(default: all)",
         )
         create.add_argument(
             "--project", type=int, metavar="ID", help="what it acts in, where there are several (default: all of them)"
@@ -44,13 +44,14 @@ class Command(ShellCommand):
         *,
         name: str,
         operator: str,
-        scopes: Sequence[str],
+        scopes: Sequence[str] | None,
         project: int | None,
         days: float | None,
         as_json: bool,
         **_: object,
     ) -> None:
-        """Print the secret. Raises CommandError when there is no such operator or project, or the name is taken."""
+        """Print the secret. Raises CommandError: no such operator, project or scope, or the name is taken."""
+        narrowed = tuple(Scope) if scopes is None else _scopes(scopes)
         if project is not None and not Project.objects.filter(pk=project, archived_at=None).exists():
             raise CommandError(f"there is no project {project}; `coterie projects list` names those that there are")
         now = timezone.now()
@@ -60,10 +61,20 @@ class Command(ShellCommand):
                 issued = issue_token(
                     operator=operator_named(operator),
                     name=name,
-                    scopes=map(Scope, scopes),
+                    scopes=narrowed,
                     expires_at=expires_at,
                     now=now,
                 )
         except CoterieError as error:
             raise CommandError(f"{error} [{error.code}]") from error
         self.report({"name": name, "secret": issued.secret}, issued.secret, as_json=as_json)
+
+
+def _scopes(given: Sequence[str]) -> tuple[Scope, ...]:
+    """Those of `given`, each once; several may be in one word, with commas. Raises CommandError."""
+    names = dict.fromkeys(name.strip() for word in given for name in word.split(",") if name.strip())
+    if unknown := [name for name in names if name not in set(Scope)]:
+        raise CommandError(f"there is no scope {', '.join(unknown)}; there are {', '.join(Scope)}")
+    if not names:
+        raise CommandError(f"--scopes names none; there are {', '.join(Scope)}")
+    return tuple(map(Scope, names))

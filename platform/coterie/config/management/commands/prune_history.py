@@ -4,6 +4,7 @@ import sys
 
 from django.conf import settings
 from django.core.management.base import CommandParser
+from django.db import connection
 from django.utils import timezone
 
 from coterie.core.pruning import count_old, prune
@@ -25,6 +26,7 @@ class Command(ReportingCommand):
 
     def handle(self, *_args: object, dry_run: bool, as_json: bool, **_options: object) -> None:
         """Remove them, and say how many of each kind."""
+        connection.ensure_connection()  # one that is away is told at once, and not by each kind of rows
         now, days = timezone.now(), settings.KEEP_HISTORY_DAYS
         pruned = count_old(now=now) if dry_run else prune(now=now, parts=sys.maxsize)
         verb = "would be removed" if dry_run else "removed"
