@@ -483,9 +483,10 @@ class Worker:
             return None
         if self.situation.now.version != manifest.version:
             self.store.work.hold_model(signed)
-            self.blobs.keep_only((*parts(manifest), *also, *self._shadowing.parts()))
             self.store.samples.fit(manifest.model.classes)
             self.situation.hold(manifest.version, manifest.model)
+            # Last: a thread that misses a blob finds that another version is held.
+            self.blobs.keep_only((*parts(manifest), *also, *self._shadowing.parts()))
             log.info("holds version %d of %s", manifest.number, manifest.pair)
         return manifest
 

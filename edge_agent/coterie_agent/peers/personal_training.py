@@ -84,7 +84,8 @@ class PersonalTraining:
             return self._compare()
         run = self._run
         if run is not None and not self._is_whole(run.snapshot):
-            run = self._run = None
+            self._run = None
+            return True  # the next training is from the version that is held by now
         if run is None:
             run = self._run = self._begin()
         return run is not None and self._continue(run)

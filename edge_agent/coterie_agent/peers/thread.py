@@ -16,6 +16,7 @@ from coterie_agent.policy import blocks_network
 from coterie_agent.situation import Now
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
+from coterie_learning.custom_kinds import named_failures
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Directive
 
@@ -59,6 +60,17 @@ class PeersThread:
     def _attempt(self, now: Now) -> bool:
         self._waits_for_owner = False
         try:
+            return self._act(now)
+        except StoreFailed as error:
+            if not is_retryable(error):
+                raise  # the store could not record it
+            self._failed(error, now)
+        except (AgentError, WireError) as error:
+            self._failed(error, now)
+        return False
+
+    def _act(self, now: Now) -> bool:
+        with named_failures(AgentError):
             if now.directive is not None:
                 self._store_plan(now.directive)
             self._member = self._join(now)
@@ -67,14 +79,6 @@ class PeersThread:
                 return False
             reachable = not blocks_network(now.blockers) and time.monotonic() >= self._quiet_until
             return (reachable and self._report(self._member, now)) or self._member.learn(now)
-        except StoreFailed as error:
-            if not is_retryable(error):
-                raise  # the store could not record it
-            self._failed(error)
-            return False
-        except (AgentError, WireError) as error:
-            self._failed(error)
-            return False
 
     def _store_plan(self, directive: Directive) -> None:
         """Store the plan that the platform's last answer sets between rounds."""
@@ -125,14 +129,21 @@ class PeersThread:
             self._backoff = Backoff()
         return done
 
-    def _failed(self, error: AgentError | WireError) -> None:
-        """Wait after temporary errors; stop using a version or a plan that cannot be used."""
+    def _failed(self, error: AgentError | WireError, now: Now) -> None:
+        """Wait after temporary errors; stop using a version or a plan that cannot be used.
+
+        Where a blob of the version is missing that is the one held since `now`, the version is downloaded again; where
+        another has replaced it meanwhile, that one is used next.
+        """
         if isinstance(error, Refused) and error.is_revoked:
             self.agent.situation.end(error)
         elif error.code in (NOT_AGREED, TAKEN_BACK):
             self._waits_for_owner, self._member = True, None
-        elif isinstance(error, AgentError) and error.code in FETCHED_AGAIN and self._member is None:
-            self.agent.situation.lose_model()
+        elif isinstance(error, AgentError) and error.code in FETCHED_AGAIN:
+            self._member = None
+            if self.agent.situation.now.version == now.version:
+                log.warning("%s; the version is downloaded again", error.detail)
+                self.agent.situation.lose_model()
         elif isinstance(error, AgentError) and (is_retryable(error) or isinstance(error, Refused)):
             self._backoff = self._backoff.failed()
             delay_s = self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)

@@ -6,7 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from coterie_agent.blobs import BlobCache
+from coterie_agent.errors import AgentError
 from coterie_agent.home import Home
+from coterie_agent.model import parts
 from coterie_agent.peers.personal_training import PersonalTraining
 from coterie_agent.report import Report, make_report, status_lines
 from coterie_agent.store.journal import Status
@@ -14,7 +17,9 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.personal_model import PersonalTensors
 from coterie_learning.device_plan import DevicePlan
 from coterie_learning.help.none import NoHelp
+from coterie_learning.local import Local
 from coterie_learning.local.sgd import Sgd
+from coterie_learning.personal import PersonalRules
 from coterie_learning.personal.ditto import Ditto
 from coterie_learning.personal.fine_tuned import FineTuned
 from coterie_wire.conditions import Conditions, Reason
@@ -35,6 +40,7 @@ from tests.coterie_agent.peers.world import (
     unreachable,
     version,
 )
+from tests.own_kind import count_as_own_kind
 
 SEVERAL = plan(NoHelp(), local_training_every_s=None, local=Sgd(epochs=1, learning_rate=0.5))
 TUNED = msgspec.structs.replace(SEVERAL, personal=FineTuned(epochs=20))
@@ -247,6 +253,64 @@ def test_a_training_is_finished_though_versions_come_faster(new_device: Callable
     assert found is not None and (found.version, found.compared_with) == ("v1", "v2")
     device.live()
     assert device.store.peers.tuned().version == "v2", "and then the newest is trained"  # type: ignore[union-attr]
+    assert accuracy(device) == 1
+
+
+def test_a_training_whose_samples_were_dropped_gives_way_to_one_from_the_version_held_by_then(
+    new_device: Callable[..., Device], caplog: pytest.LogCaptureFixture
+) -> None:
+    device = new_device(SHIFTED)
+    device.direct(TUNED)
+    interrupted(begun(device), after=2)
+    first = device.bundle.manifest
+    receive(device, 2, SHIFTED)
+    BlobCache(device.home.blobs).keep_only(parts(device.bundle.manifest))
+    device.store.samples.add(batch((0, 1, 2), seed=99), max_samples=30)
+    assert first.version != device.situation.now.version
+    device.live()
+    assert device.store.peers.tuned().version == device.bundle.manifest.version  # type: ignore[union-attr]
+    assert accuracy(device) == 1
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_blob_that_is_missing_is_downloaded_again_unless_another_version_came(
+    new_device: Callable[..., Device], *, is_replaced: bool
+) -> None:
+    device = new_device(SHIFTED)
+    device.direct(TUNED)
+    member = begun(device)
+    BlobCache(device.home.blobs).keep_only(())
+    if is_replaced:
+        now = device.situation.now
+        receive(device, 2, SHIFTED)
+        device.companion._failed(AgentError("bundle.missing", "a blob is not on the device"), now)
+        device.live()
+        assert device.companion._member is not member and accuracy(device) == 1
+    else:
+        device.live()
+        assert device.situation.now.version is None
+
+
+def test_where_the_code_of_a_kind_fails_the_device_learns_no_more_under_that_plan_and_the_agent_goes_on(
+    new_device: Callable[..., Device], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(self: FineTuned, local: Local) -> PersonalRules:
+        raise ZeroDivisionError("a part of nothing")
+
+    device = new_device(SHIFTED)
+    device.direct(TUNED)
+    with monkeypatch.context() as patch:
+        count_as_own_kind(patch, __name__)
+        patch.setattr(FineTuned, "rules", broken)
+        device.live()
+    (told,) = caplog.messages
+    assert told.startswith("this device cannot learn with its peers: acme-kinds 1.0 failed in ")
+    assert told.endswith("ZeroDivisionError: a part of nothing [kinds.failed]")
+    device.live()
+    assert len(caplog.messages) == 1, "it is not tried again"
+    device.direct(HELD_NEAR)
+    device.live()
     assert accuracy(device) == 1
 
 
