@@ -100,6 +100,21 @@ def test_a_blank_name_is_refused_in_words(world: World, phones: NewPhone) -> Non
     expect(page.get_by_role("heading", level=1)).to_have_text("hall")
 
 
+def test_a_name_that_was_typed_stays_where_joining_fails(world: World, phones: NewPhone) -> None:
+    phone = phones("away")
+    page = phone.open(f"/phone/#join={world.operator.enrolment_token()}")
+    page.get_by_label("What your device is called there").fill("hall")
+    page.context.route("**/device/v1/enrol", lambda route: route.abort())
+    page.get_by_role("button", name="Join").click()
+    expect(page.get_by_role("status")).to_contain_text("[link.unreachable]")
+    expect(page.get_by_role("button", name="Join")).to_be_enabled()
+    expect(page.get_by_label("What your device is called there")).to_have_value("hall")
+    page.context.unroute("**/device/v1/enrol")
+    page.get_by_role("button", name="Join").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("hall")
+    phone.complaints.clear()  # the request that failed
+
+
 def test_no_page_that_lets_nobody_join_has_a_fault(phones: NewPhone) -> None:
     phone = phones("nobody")
     page = phone.open("/phone/")

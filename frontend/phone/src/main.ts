@@ -24,6 +24,8 @@ host.textContent = location.host;
 let token = takeToken();
 let shown: Shown | null = null;
 let note = "";
+/** What the device is called once it joins; kept where joining fails. */
+let called = "my phone";
 /** As the own worker says, once it has the lock. */
 let isJoined: boolean | null = null;
 let damage: readonly Damage[] = [];
@@ -131,7 +133,10 @@ async function standing(joined: boolean): Promise<void> {
   shown = null;
   const damaged = damage.length === 0 ? [] : [damagePart(damage, () => tell({ do: "read-damage" }))];
   const receipt = forgotten === null ? [] : [receiptOf(forgotten)];
-  const page = await joiningPage(token, (secret, name, agreed) => tell({ do: "join", token: secret, name, agreed }));
+  const page = await joiningPage(token, called, (secret, name, agreed) => {
+    called = name;
+    tell({ do: "join", token: secret, name, agreed });
+  });
   show(...damaged, ...page, ...receipt);
   if (forgotten !== null && !forgotten.done) tell({ do: "read-receipt" });
 }

@@ -7,7 +7,8 @@ import { conditionsOf, helpOf, type Invitation, privacyOf, readInvitation } from
 
 type Join = (token: string, name: string, agreed: Agreeing) => void;
 
-export async function joiningPage(token: string | null, join: Join): Promise<HTMLElement[]> {
+/** `name` is what the device is called unless the owner types another. */
+export async function joiningPage(token: string | null, name: string, join: Join): Promise<HTMLElement[]> {
   if (token === null) {
     return [
       el("h1", {}, "This device has not joined"),
@@ -27,7 +28,7 @@ export async function joiningPage(token: string | null, join: Join): Promise<HTM
     ];
   }
   const told = [el("h1", {}, `${location.host} asks your device to learn with others`), ...asked(invitation)];
-  return [...told, form((name) => join(token, name, agreedTo(invitation, told)))];
+  return [...told, form(name, (given) => join(token, given, agreedTo(invitation, told)))];
 }
 
 /** By joining, the owner agrees to what he was `told`. */
@@ -85,8 +86,8 @@ function asked({ learned }: Invitation): HTMLElement[] {
   ];
 }
 
-function form(join: (name: string) => void): HTMLElement {
-  const name = el("input", { type: "text", id: "name", maxLength: 100, required: true, value: "my phone" });
+function form(called: string, join: (name: string) => void): HTMLElement {
+  const name = el("input", { type: "text", id: "name", maxLength: 100, required: true, value: called });
   const button = el("button", { type: "submit", className: "main" }, "Join");
   const made = el(
     "form",
