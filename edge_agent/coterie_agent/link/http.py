@@ -1,8 +1,10 @@
 """HTTPS: messages as POST, blobs as ranged GET, uploads as PATCH in chunks (after the tus protocol 1.0)."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http.client import BadStatusLine, RemoteDisconnected
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -30,7 +32,8 @@ _UPLOADED_TO: Mapping[UploadKind, str] = {
     "portion": "portions",
     "partial": "partials",
 }
-_TIMEOUT = urllib3.Timeout(connect=10, read=30)
+_CONNECT_S, _READ_S = 10, 30
+_TIMEOUT = urllib3.Timeout(connect=_CONNECT_S, read=_READ_S)
 _READ_BYTES = 64 << 10
 _CONNECTIONS = 3
 _CUTS = 3
@@ -278,7 +281,29 @@ def _problem(status: int, body: bytes) -> Problem:
 
 
 def _sentence(error: urllib3.exceptions.HTTPError) -> str:
-    """The cause, without urllib3's prefix of object names."""
+    """Why there was no answer, for the owner."""
     if speaks_no_tls(error):
         return "it does not speak TLS; in a network that you trust, an address with http:// does without"
-    return str(getattr(error, "reason", error)).rpartition(">: ")[2] or type(error).__name__
+    match error:
+        case urllib3.exceptions.NameResolutionError():
+            return "its name is not found; is there a network, and is the name right?"
+        case urllib3.exceptions.NewConnectionError():  # it is a ConnectTimeoutError, too, and says why below
+            pass
+        case urllib3.exceptions.ConnectTimeoutError():
+            return f"no connection within {_CONNECT_S} s"
+        case urllib3.exceptions.ReadTimeoutError():
+            return f"nothing has come for {_READ_S} s"
+    inner = [part for part in error.args if isinstance(part, Exception)]
+    cause = inner[-1] if inner else error.__cause__ or error.__context__ or error
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return (
+                f"its certificate is not trusted ({cause.verify_message}); ca_file in agent.toml names others to trust"
+            )
+        case RemoteDisconnected():
+            return "it has closed the connection"
+        case BadStatusLine():
+            return "what answers there does not speak HTTP"
+        case OSError(strerror=str(sentence)):
+            return sentence
+    return str(cause) or type(cause).__name__

@@ -1,5 +1,6 @@
 """The control socket: one thread reads its frames, any thread may send a request."""
 
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,6 +25,9 @@ from coterie_wire.messages import MAX_MESSAGE_BYTES, Refusal, Reply, decode
 
 R = TypeVar("R", bound=Message)
 _ANSWER_TIMEOUT_S = 30.0
+_LIBRARY = logging.getLogger("websockets.client")
+_LIBRARY.setLevel(logging.CRITICAL)
+"""It logs tracebacks of connections that break, of which the caller tells the owner."""
 _HEARTBEAT_S = 20.0
 _OPEN_TIMEOUT_S = 5.0
 
@@ -130,6 +134,7 @@ def _connect(
         tls = client_context(ca_file=ca_file, certificate=certificate) if address.startswith("wss:") else None
         opening = connect(
             address,
+            logger=_LIBRARY,
             ssl=tls,
             additional_headers={"Authorization": f"Bearer {credential}"},
             user_agent_header=f"coterie-agent/{VERSION}",

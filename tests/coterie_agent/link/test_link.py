@@ -83,7 +83,7 @@ def test_a_portals_error_page_is_no_answer(platform: FakePlatform) -> None:
 
 
 def test_nobody_there() -> None:
-    with pytest.raises(Unreachable, match="refused"):
+    with pytest.raises(Unreachable, match="Connection refused"):
         link("http://127.0.0.1:1").call(CHECK_IN, Directive)
 
 

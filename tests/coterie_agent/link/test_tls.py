@@ -73,6 +73,12 @@ def test_an_alert_has_the_device_ask_for_another_at_once(server: tuple[str, Path
     assert asked == [True]
 
 
+def test_a_platform_that_is_not_trusted_is_said_to_be_that(server: tuple[str, Path]) -> None:
+    link = HttpLink(server[0], credential="x", record_sent=lambda *_: None)
+    with pytest.raises(Unreachable, match=r"certificate is not trusted \(self-signed certificate\); ca_file in"):
+        link.call(Leave(), Done)
+
+
 def test_authorities_that_cannot_be_read_leave_the_platform_unreached(tmp_path: Path) -> None:
     nothing = lambda *_: None  # noqa: E731
     with pytest.raises(Unreachable, match="No such file"):
