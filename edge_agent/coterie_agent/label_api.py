@@ -33,7 +33,7 @@ from coterie_learning.labelling import (
     undo,
 )
 from coterie_wire.bundle import Manifest, ModelSpec
-from coterie_wire.contract import features
+from coterie_wire.contract import input_size
 
 COMPARED = 200
 """Of the samples without a label, the newest, among which one is chosen to be asked about."""
@@ -227,7 +227,7 @@ class LabelApi:
         from coterie_learning.uncertainty import most_uncertain  # only here: NumPy takes 17 MB
 
         held = self.local.held()
-        found = self.local.store.labelling.newest(COMPARED, x_bytes=FLOAT_BYTES * features(model))
+        found = self.local.store.labelling.newest(COMPARED, x_bytes=FLOAT_BYTES * input_size(model))
         if not found:
             return None
         outputs = held.outputs([one.x for one in found])

@@ -6,7 +6,7 @@ from coterie_agent.errors import STORE_FULL
 from coterie_agent.store.samples import Widths
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import NETWORK_CODES, Conditions, Reason, Requirements, is_within
-from coterie_wire.contract import at_length, length_of, numbers_taken, targets
+from coterie_wire.contract import accepted_sizes, at_length, length_of, target_size
 
 LEAST_FREE_BYTES = 8 << 20
 """Room for a checkpoint and an update of a small model, and for what the system itself writes."""
@@ -98,9 +98,9 @@ def judge_data(*, widths: Widths | None, usable: int, model: ModelSpec | None) -
         return ()
     length = length_of(model, widths.features)
     if length is None:
-        taken = numbers_taken(model)
+        taken = accepted_sizes(model)
         return (_reason("data.does_not_fit", f"samples have {widths.features} features, the model takes {taken}"),)
-    wanted = targets(at_length(model, length))
+    wanted = target_size(at_length(model, length))
     if widths.targets != wanted:
         found, asked = (f"targets of {count} numbers" if count else "classes" for count in (widths.targets, wanted))
         return (_reason("data.does_not_fit", f"samples have {found}, the model learns {asked}"),)

@@ -23,7 +23,7 @@ from coterie_learning.update_files import UpdateFile
 from coterie_learning.update_sizes import update_bytes
 from coterie_learning.updates import encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Float32, Tensors
 
@@ -175,7 +175,7 @@ class Contents(NamedTuple):
         """How many numbers devices measure: samples, figures, `Local.scalars` and running statistics."""
         if self.masking.noise_multiplier is not None:
             return 0
-        return 1 + self._beside + sum(math.prod(spec.shape) for spec in gathered(self.model))
+        return 1 + self._beside + sum(math.prod(spec.shape) for spec in running_statistics(self.model))
 
     @property
     def _scalars(self) -> Sequence[str]:
@@ -255,7 +255,7 @@ class Contents(NamedTuple):
             merged[pair.mean.name] = (base[pair.mean.name] + shift).astype(np.float32)
             merged[pair.variance.name] = np.maximum(square - shift * shift, 0).astype(np.float32)
             start += 2 * size
-        return {spec.name: merged[spec.name] for spec in gathered(self.model)}
+        return {spec.name: merged[spec.name] for spec in running_statistics(self.model)}
 
 
 def sent_bytes(plan: "Plan", model: ModelSpec) -> PayloadBytes:

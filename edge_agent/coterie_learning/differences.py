@@ -14,7 +14,7 @@ from coterie_learning.codec import Codec
 from coterie_learning.device_plan import CODEC
 from coterie_learning.updates import join_update, split_update
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json
 from coterie_wire.tensors import Tensors, check_finite, decode_tensors, encode_tensors, read_header
@@ -39,7 +39,7 @@ def make_difference(codec: Codec, model: ModelSpec, *, base: Tensors, merged: Te
     wanted = {spec.name: merged[spec.name] - base[spec.name] + residual.get(spec.name, 0) for spec in model.parameters}
     content = encode_tensors({spec.name: base[spec.name] for spec in model.parameters})
     encoded = codec.encode(wanted, seed=int.from_bytes(hashlib.sha256(content).digest()[:6], "big"))
-    payload = join_update({spec.name: merged[spec.name] for spec in gathered(model)}, encoded.payload)
+    payload = join_update({spec.name: merged[spec.name] for spec in running_statistics(model)}, encoded.payload)
     version = apply_difference(payload, model, base)
     return Made(payload, version, encoded.residual if codec.feeds_back() else {})
 

@@ -14,7 +14,7 @@ from coterie_learning.payloads import Coded, Extent, Payload
 from coterie_learning.subsets import PlacedPayload, chosen
 from coterie_learning.updates import decode_draw, decode_scalars, split_update
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import Source, first_file
 from coterie_wire.tensors import Float32, Tensors, encoded_bytes
@@ -33,7 +33,7 @@ class Contents(NamedTuple):
         Raises OSError, or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``,
         ``update.wrong_classes``, ``update.out_of_range`` or ``update.not_finite``.
         """
-        specs = gathered(self.model)
+        specs = running_statistics(self.model)
         begin = encoded_bytes(specs) if specs else 0
         statistics = split_update(source.read(0, begin), self.model).statistics
         rest, files = source.part(begin, source.size_bytes), []

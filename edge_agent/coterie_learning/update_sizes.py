@@ -5,7 +5,7 @@ from coterie_learning.heads import update_specs
 from coterie_learning.local import Local
 from coterie_learning.updates import DRAW_SPEC
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.tensors import encoded_bytes
 
 
@@ -19,7 +19,7 @@ def update_bytes(local: Local, codec: Codec, model: ModelSpec) -> PayloadBytes:
     scope = local.scope()
     classes = range(model.classes) if scope.head == "seen" else ()
     found = codec.payload_bytes(update_specs(model, scope, classes))
-    statistics, parts = gathered(model), len(local.parts)
+    statistics, parts = running_statistics(model), len(local.parts)
     beside = encoded_bytes(statistics) if statistics else 0
     if local.scalars:
         beside += encoded_bytes([TensorSpec(name, "float32", ()) for name in local.scalars])

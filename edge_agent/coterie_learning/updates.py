@@ -14,7 +14,7 @@ import numpy as np
 from coterie_learning.codec import check_update
 from coterie_learning.exact_sum import LARGEST_SCALAR
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors, decode_tensors, encode_tensors, encoded_bytes, file_bytes
 
@@ -101,7 +101,7 @@ def _end_of_file(data: memoryview) -> int:
 
 def _split_statistics(whole: memoryview, model: ModelSpec) -> tuple[Tensors, memoryview]:
     """Their size follows from the model alone."""
-    specs = gathered(model)
+    specs = running_statistics(model)
     if not specs:
         return {}, whole
     size_bytes = encoded_bytes(specs)

@@ -28,7 +28,7 @@ from coterie_learning.codec.int8 import Int8
 from coterie_learning.consent import WORDS
 from coterie_learning.local import StepScalars
 from coterie_learning.local.sgd import Sgd
-from coterie_wire.contract import features
+from coterie_wire.contract import input_size
 from coterie_wire.messages import OfferUpdate, PrivacyBudget, ReleaseAssignment
 from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
@@ -58,7 +58,7 @@ def test_a_round_is_trained_and_its_update_accepted(platform: FakePlatform, new_
 def test_a_label_that_the_model_does_not_know_is_set_aside_and_the_rest_is_trained_on(
     platform: FakePlatform, new_agent: NewAgent, stocked: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stocked.samples.add([Row(bytes(4 * features(SPEC)), SPEC.classes)], max_samples=100)
+    stocked.samples.add([Row(bytes(4 * input_size(SPEC)), SPEC.classes)], max_samples=100)
     new_agent().start()
     platform.assign("a1")
     platform.wait_for(lambda: "a1" in platform.accepted)

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie_wire.bundle import Dtype, ModelSpec, TensorSpec
-from coterie_wire.contract import at_length, features, filler, length_axes, length_of, numbers_taken, targets
+from coterie_wire.contract import (
+    accepted_sizes,
+    at_length,
+    input_size,
+    length_axes,
+    length_of,
+    padding_value,
+    target_size,
+)
 from coterie_wire.length import Length
 from coterie_wire.structs import from_json
 from tests.coterie_agent.bundles import SPEC
@@ -33,8 +41,8 @@ WRITER = ModelSpec(
 def test_a_length_is_told_by_the_numbers_of_a_sample(length: int) -> None:
     there = at_length(WRITER, length)
     assert [tensor.shape for tensor in there.inputs] == [(length,), (2, length), (3,)]
-    assert (there.target.shape, there.output.shape, targets(there)) == ((length,), (length, 7), length)
-    assert length_of(WRITER, features(there)) == length
+    assert (there.target.shape, there.output.shape, target_size(there)) == ((length,), (length, 7), length)
+    assert length_of(WRITER, input_size(there)) == length
     shapes = {tensor.name: tensor.shape for tensor in (*there.inputs, there.target)}
     assert LENGTH.found_in(shapes) == length
 
@@ -47,19 +55,19 @@ def test_a_sample_of_another_size_has_no_length(numbers: int) -> None:
 def test_where_all_samples_have_one_shape_there_is_nothing_to_tell() -> None:
     assert (length_of(SPEC, 4), length_of(SPEC, 5)) == (0, None)
     assert at_length(SPEC, 0) is SPEC
-    assert (length_axes(SPEC), numbers_taken(SPEC)) == ({}, "4")
+    assert (length_axes(SPEC), accepted_sizes(SPEC)) == ({}, "4")
 
 
 def test_people_read_how_long_samples_are() -> None:
-    assert numbers_taken(WRITER) == "9 to 30, in samples 2 to 9 long"
+    assert accepted_sizes(WRITER) == "9 to 30, in samples 2 to 9 long"
 
 
 def test_only_what_may_be_a_token_is_filled_up_with_padding() -> None:
     model = msgspec.structs.replace(WRITER, padding=5)
     dtypes: dict[Dtype, int] = {"int64": 5, "int32": 5, "float32": 0, "uint8": 0, "bool": 0}
     for dtype, number in dtypes.items():
-        assert filler(TensorSpec("here", dtype, (9,)), model) == number
-    assert filler(WORDS, SPEC) == 0
+        assert padding_value(TensorSpec("here", dtype, (9,)), model) == number
+    assert padding_value(WORDS, SPEC) == 0
 
 
 def test_people_read_which_axis_is_the_length() -> None:

@@ -13,7 +13,7 @@ from coterie_agent.training.model import Model
 from coterie_agent.training.trainer import train_graph
 from coterie_learning.vertical.halves import Int64, Stepped
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import carried, cut, predict_inputs, predict_outputs
+from coterie_wire.contract import cut_inputs, predict_inputs, predict_outputs, step_state
 from coterie_wire.tensors import Array, Float32, Tensors
 
 _THREADS = 1
@@ -36,7 +36,7 @@ class _Half:
         parameters = model.parameters()
         first = {f"param.{name}": tensor for name, tensor in parameters.items()}
         self._carried: dict[str, Float32] = {
-            tensor.name: first.get(tensor.name, np.zeros(tensor.shape, np.float32)) for tensor in carried(spec)
+            tensor.name: first.get(tensor.name, np.zeros(tensor.shape, np.float32)) for tensor in step_state(spec)
         }
         frozen = model.frozen()
         self._fixed: Mapping[str, Array] = dict(frozen)
@@ -116,7 +116,7 @@ class OnnxUpper(_Half):
     def __init__(self, model: Model, table: PeopleTable, classes: tuple[str, ...]) -> None:
         """Raises AgentError ``alliance.does_not_fit`` or ``alliance.bad_table``."""
         spec = model.manifest.model
-        at_cut = cut(spec)
+        at_cut = cut_inputs(spec)
         own = [tensor for tensor in spec.inputs if tensor not in at_cut]
         if len(at_cut) != 1 or len(own) != 1 or spec.task != "classes":
             raise _misfit(

@@ -33,7 +33,7 @@ from coterie_wire.alliances import (
     LettersNews,
 )
 from coterie_wire.bundle import verify_manifest
-from coterie_wire.contract import carried
+from coterie_wire.contract import step_state
 from coterie_wire.errors import WireError
 from coterie_wire.message import Message
 from coterie_wire.relaying import public_key, seal, unseal
@@ -133,7 +133,7 @@ class AllianceParticipant:
             half = lower
             party = ColumnsParty(identifiers, lower, terms, standing)
         if kept is not None:
-            tensors = decode_tensors(kept.tensors, expected=carried(manifest.model))
+            tensors = decode_tensors(kept.tensors, expected=step_state(manifest.model))
             half.restore({name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()})
         else:
             self._keep(party, AllianceState(b"", b"", 0, 0), list(party.begin()), agreed.partner, received=0)

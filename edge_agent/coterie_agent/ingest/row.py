@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.store.samples import NO_CLASS, Row, Widths
 from coterie_wire.bundle import MAX_CLASSES, Dtype, ModelSpec
-from coterie_wire.contract import at_length, features, length_of, numbers_taken, targets
+from coterie_wire.contract import accepted_sizes, at_length, input_size, length_of, target_size
 
 Features: TypeAlias = Iterable[float | str] | Mapping[str, Sequence[float]]
 Target: TypeAlias = float | str | Sequence[float | str] | None
@@ -47,7 +47,7 @@ class RowCheck:
     @classmethod
     def of_model(cls, model: ModelSpec, *, labelled: bool = True) -> Self:
         """Rows that `model` takes."""
-        return cls(Widths(features(model), targets(model)), model, labelled)
+        return cls(Widths(input_size(model), target_size(model)), model, labelled)
 
     @property
     def one_width(self) -> bool:
@@ -83,10 +83,10 @@ class RowCheck:
         if self.model is not None and self.model.length is not UNSET:
             length = length_of(self.model, numbers)
             if length is None:
-                taken = numbers_taken(self.model)
+                taken = accepted_sizes(self.model)
                 raise refusal("ingest.wrong_length", f"{where}: {numbers} features, expected {taken}")
             model = at_length(self.model, length)
-            return model, targets(model)
+            return model, target_size(model)
         if numbers != self.widths.features:
             raise refusal("ingest.wrong_width", f"{where}: {numbers} features, expected {self.widths.features}")
         return self.model, self.widths.targets

@@ -12,7 +12,7 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.samples import FLOAT_BYTES
 from coterie_learning.prediction_counts import FEWEST, PredictionCounts
 from coterie_learning.unlabelled import Float64, Usual, usual_of
-from coterie_wire.contract import features
+from coterie_wire.contract import input_size
 from coterie_wire.predictions import Prediction
 
 _COMPARED = 256
@@ -42,7 +42,7 @@ class ConfidenceCounter:
         name = f"{held.manifest.version}{' personal' if held.is_personal else ''} {held.form}"
         doubt = sum(1 - one.probability for one in answers.predictions if isinstance(one, Prediction))
         with self._lock:
-            self._answering_model = name, features(spec)
+            self._answering_model = name, input_size(spec)
             if name != self._model:
                 return
             self._samples += len(answers.rows)

@@ -15,7 +15,7 @@ from coterie_agent.store.personal_model import PersonalEdition
 from coterie_agent.store.samples import Row
 from coterie_agent.store.variants import KnownForms
 from coterie_wire.conditions import Reason
-from coterie_wire.contract import features
+from coterie_wire.contract import input_size
 from coterie_wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class CurrentModel:
 
 def _timed(held: HeldModel) -> float:
     """Seconds that a run on one sample of zeros takes. Raises AgentError as `HeldModel.predict` does."""
-    zeros = Row(bytes(features(held.manifest.model) * _FLOAT_BYTES), 0)
+    zeros = Row(bytes(input_size(held.manifest.model) * _FLOAT_BYTES), 0)
     began = time.perf_counter()
     held.predict([zeros])
     return time.perf_counter() - began

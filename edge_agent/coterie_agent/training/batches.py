@@ -11,7 +11,7 @@ from coterie_agent.store.samples import StoredRow
 from coterie_agent.training.filling import fill_inputs, fill_targets, lengths_of, longest_of
 from coterie_learning.client.optimisation import Batch
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import features
+from coterie_wire.contract import input_size
 from coterie_wire.tensors import Array
 
 
@@ -39,7 +39,7 @@ def make_inputs(rows: Sequence[StoredRow], spec: ModelSpec, *, size: int) -> Map
     """
     lengths = lengths_of(rows, spec)
     batch = longest_of(lengths, spec)
-    x = np.zeros((size, features(batch)), dtype=np.float32)
+    x = np.zeros((size, input_size(batch)), dtype=np.float32)
     if rows:
         x[: len(rows)] = fill_inputs(rows, lengths, spec, batch)
     inputs: dict[str, Array] = {}

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from coterie_agent.errors import AgentError
 from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import at_length, filler, length_of, numbers_taken
+from coterie_wire.contract import accepted_sizes, at_length, length_of, padding_value
 from coterie_wire.tensors import Float32
 
 
@@ -34,7 +34,7 @@ def fill_inputs(rows: Sequence[StoredRow], lengths: Sequence[int], spec: ModelSp
     if spec.length is UNSET:  # nothing is filled up; a step waits for this
         flat: Float32 = np.frombuffer(b"".join([row.x for row in rows]), dtype=np.float32)
         return flat.reshape(len(rows), -1)
-    fillers = [filler(tensor, spec) for tensor in spec.inputs]
+    fillers = [padding_value(tensor, spec) for tensor in spec.inputs]
     filled = [
         _filled(row.x, at_length(spec, length).inputs, batch.inputs, fillers)
         for row, length in zip(rows, lengths, strict=True)
@@ -54,14 +54,16 @@ def fill_targets(rows: Sequence[StoredRow], lengths: Sequence[int], spec: ModelS
         if len(row.target) != width * FLOAT_BYTES:
             detail = f"targets have {len(row.target) // FLOAT_BYTES} numbers, the model's {width}"
             raise AgentError("data.does_not_fit", detail)
-        filled.append(_filled(row.target, (target,), (batch.target,), [filler(target, spec)]))
+        filled.append(_filled(row.target, (target,), (batch.target,), [padding_value(target, spec)]))
     return cast(Float32, np.stack(filled))
 
 
 def _length(numbers: int, spec: ModelSpec) -> int:
     found = length_of(spec, numbers)
     if found is None:
-        raise AgentError("data.does_not_fit", f"samples have {numbers} features, the model takes {numbers_taken(spec)}")
+        raise AgentError(
+            "data.does_not_fit", f"samples have {numbers} features, the model takes {accepted_sizes(spec)}"
+        )
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from coterie_agent.store.samples import FLOAT_BYTES, StoredRow
 from coterie_agent.training.predictor import Predictor
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import features
+from coterie_wire.contract import input_size
 from coterie_wire.latency import Durations, Histogram
 
 WARM_UP, RUNS = 20, 200
@@ -20,7 +20,7 @@ def measure_form(predictor: Predictor, spec: ModelSpec, *, stop: Callable[[], bo
 
     Raises AgentError ``model.broken``.
     """
-    row = [StoredRow(0, bytes(features(spec) * FLOAT_BYTES), 0)]
+    row = [StoredRow(0, bytes(input_size(spec) * FLOAT_BYTES), 0)]
     durations = Durations()
     began = time.perf_counter()
     for run in range(WARM_UP + RUNS):

@@ -13,7 +13,7 @@ from coterie_agent.training.graph import Graph, value
 from coterie_agent.training.model import Frozen
 from coterie_learning.metrics import SampleFigures, log_softmax, measure
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import MEASURED, predict_inputs, predict_outputs, version_names
+from coterie_wire.contract import TASKS_WITH_ACCURACY, predict_inputs, predict_outputs, version_names
 from coterie_wire.tensors import Array, Float32, Tensors
 
 _ROWS = 32
@@ -94,7 +94,7 @@ class Predictor:
         if not math.isfinite(loss):
             detail = "the model's loss on the device's samples is not finite; the plan's learning rate may be too high"
             raise AgentError("agent.diverged", detail)
-        has_accuracy = self._spec.task in MEASURED
+        has_accuracy = self._spec.task in TASKS_WITH_ACCURACY
         return Measure(loss / max(seen, 1), right / max(judged, 1) if has_accuracy else None)
 
     def each(self, samples: SampleSource, ids: Sequence[int], *, stop: Callable[[], bool]) -> SampleFigures | None:

@@ -12,7 +12,7 @@ from coterie_learning.local import GRADIENT_RATE, Layers, Local
 from coterie_learning.random import step_seed
 from coterie_learning.subsets import Positions, pick_chosen, place_chosen
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import DISTILLATION, PER_PARAMETER, carried, length_axes, version_names
+from coterie_wire.contract import DISTILLATION, PARAMETER_ROLES, length_axes, step_state, version_names
 from coterie_wire.tensors import Array, Float32, Tensors, check_finite, decode_tensors, encode_tensors
 
 
@@ -86,10 +86,10 @@ class Optimisation:
         """
         self._model, self._train, self._local, self._seed = model, train, local, seed
         self._roles = version_names(model)
-        self._carried = [tensor.name for tensor in carried(model)]
+        self._carried = [tensor.name for tensor in step_state(model)]
         fixed: dict[str, Array] = {
             f"{role}.{tensor.name}": inputs.get(role, start)[tensor.name]
-            for role in PER_PARAMETER
+            for role in PARAMETER_ROLES
             for tensor in model.parameters
         }
         if DISTILLATION in model.scalars and "teacher" not in length_axes(model):
@@ -153,7 +153,7 @@ class Optimisation:
 
     def restore(self, saved: bytes, *, steps_done: int) -> None:
         """Continue from what `save` returned after `steps_done` steps. Raises WireError ``tensors.*``."""
-        specs, parameters = carried(self._model), self._model.parameters
+        specs, parameters = step_state(self._model), self._model.parameters
         done = steps_done % self._local.runs()
         places = range(done + 1) if done else ()
         beside = [TensorSpec(f"{place}/{spec.name}", "float32", spec.shape) for place in places for spec in parameters]

@@ -14,7 +14,7 @@ from coterie_learning.random import part_seed
 from coterie_learning.subsets import chosen, draw_of, pick_chosen, place_chosen
 from coterie_learning.updates import encode_draw, encode_scalars, join_update
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.tensors import Float32, Tensors
 
 LOCAL, CODEC = "local", "codec"
@@ -87,7 +87,7 @@ def make_update(
     state = local.remember(ended, sent)
     beside = [encode_scalars({name: ended.scalars[name] for name in local.scalars})] if local.scalars else []
     beside += [encode_draw(draw)] if scope.share < 1 else []
-    statistics = {spec.name: trained[spec.name] for spec in gathered(model)}
+    statistics = {spec.name: trained[spec.name] for spec in running_statistics(model)}
     return Update(join_update(statistics, *payloads, *beside), {LOCAL: state, CODEC: State(residual)})
 
 

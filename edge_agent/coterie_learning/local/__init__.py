@@ -14,7 +14,7 @@ from coterie_learning.kinds import Kind, Resources
 from coterie_learning.second_order import solved_models
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
-from coterie_wire.contract import PER_PARAMETER
+from coterie_wire.contract import PARAMETER_ROLES
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Tensors
 
@@ -163,7 +163,7 @@ class GraphNeeds(NamedTuple):
                 "plan.does_not_fit",
                 "it needs steps along the gradient, but the model was compiled with an adaptive one",
             )
-        lacking = sorted(self.scalars - set(model.scalars)) + sorted(self.per_parameter - set(PER_PARAMETER))
+        lacking = sorted(self.scalars - set(model.scalars)) + sorted(self.per_parameter - set(PARAMETER_ROLES))
         if lacking:
             raise _compiled_without(", ".join(lacking), lacking)
 

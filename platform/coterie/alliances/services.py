@@ -18,7 +18,7 @@ from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion, Role
 from coterie.registry.services import hold_version
 from coterie_learning.vertical.terms import VerticalTerms
-from coterie_wire.contract import cut
+from coterie_wire.contract import cut_inputs
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -83,7 +83,7 @@ def _check_halves(lower: ModelVersion, upper: ModelVersion) -> None:
     if lower.pair.recipe.get("loss", {}).get("kind") != "given_gradient":
         raise NotHalves(problem="the lower half is trained by a loss of its own, not by a given gradient")
     below, above = lower.pair.model_spec(), upper.pair.model_spec()
-    at_cut = cut(above)
+    at_cut = cut_inputs(above)
     if not at_cut:
         raise NotHalves(problem="the recipe of the upper half names no cut")
     if at_cut[0].shape != below.output.shape:

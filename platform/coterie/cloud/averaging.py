@@ -51,7 +51,7 @@ from coterie_learning.server_state import read_state, remembers, state_writer, w
 from coterie_learning.tally import Tally, outliers, tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import BlobRef, ModelSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
 from coterie_wire.tensor_files import Source, TensorWriter, created, open_tensors, opened
 from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors, encode_tensors
@@ -76,7 +76,7 @@ def merge_stored(arguments: MergeArguments, report: ReportProgress) -> MergeResu
         state = None
         if arguments.server_state is not None:
             state = read_state(_verified(arguments.server_state, files), merge, model.parameters)
-        statistics = {spec.name: read(spec.name, 0, spec.shape[0]) for spec in gathered(model)}
+        statistics = {spec.name: read(spec.name, 0, spec.shape[0]) for spec in running_statistics(model)}
         sum_figures = None
         if arguments.masked is not None:
             masking = privacy.masking()

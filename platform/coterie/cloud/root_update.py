@@ -16,7 +16,7 @@ from coterie_learning.random import permutation
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Tensors
 
@@ -46,7 +46,7 @@ def root_update(
         rows = order[place * size : (place + 1) * size]
         training = steps.step(training, Batch(samples.take(rows)), local.step_scalars(step), anchors).training
     difference = {spec.name: training.parameters[spec.name] - begun[spec.name] for spec in model.parameters}
-    statistics = {spec.name: training.parameters[spec.name] for spec in gathered(model)}
+    statistics = {spec.name: training.parameters[spec.name] for spec in running_statistics(model)}
     codec = CODEC.parse({"kind": "float32"})
     payload = join_update(statistics, codec.encode(difference, seed=0).payload)
     return partial(_opened, Contents(model, codec, local).open(InMemory(payload), ()))

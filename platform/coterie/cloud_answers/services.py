@@ -29,7 +29,7 @@ from coterie.federations.selectors import followed_federation
 from coterie.fleet.models import Device
 from coterie_learning.fallback import Bounds
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import at_length, length_of, numbers_taken
+from coterie_wire.contract import accepted_sizes, at_length, length_of
 from coterie_wire.fallback import AskPlatform
 
 ACTION = "cloud_answers.answer_device"
@@ -97,7 +97,7 @@ def _problem_of(sample: bytes, model: ModelSpec) -> tuple[str, int]:
     count, rest = divmod(len(sample), 4)
     length = None if rest else length_of(model, count)
     if length is None:
-        return f"it has {len(sample)} bytes, and a sample has {numbers_taken(model)} numbers of 4 bytes", 0
+        return f"it has {len(sample)} bytes, and a sample has {accepted_sizes(model)} numbers of 4 bytes", 0
     x = np.frombuffer(sample, "<f4")
     if not np.isfinite(x).all():
         return "its numbers are not finite", 0

@@ -49,9 +49,9 @@ from coterie_wire.contract import (
     DISTILLATION,
     LOSSES,
     length_axes,
-    predict_batched,
     predict_inputs,
     predict_outputs,
+    sample_inputs,
     train_inputs,
     train_outputs,
 )
@@ -203,7 +203,7 @@ def _compile_predict(checked: CheckedProgram, spec: ModelSpec, loss: Criterion) 
             return {spec.output.name: output}
         return {spec.output.name: output, LOSSES: loss.losses(output, named[spec.target.name])}
 
-    batched = {tensor.name for tensor in predict_batched(spec)}
+    batched = {tensor.name for tensor in sample_inputs(spec)}
     return _compile_batched(
         checked,
         predict,

@@ -9,7 +9,7 @@ from coterie.evaluation.datasets import Dataset, Targets
 from coterie.evaluation.train_step import Batch
 from coterie_learning.local import StepScalars
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import filler
+from coterie_wire.contract import padding_value
 from coterie_wire.tensors import Array
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -27,7 +27,9 @@ def synthetic_batch(model: ModelSpec, ranges: Ranges, *, flag: bool = True, ende
     generator = np.random.default_rng(0)
     count = model.batch_size
     inputs = {
-        spec.name: synthetic_array(spec, count, generator, ranges, filled=filler(spec, model), flag=flag, ended=ended)
+        spec.name: synthetic_array(
+            spec, count, generator, ranges, filled=padding_value(spec, model), flag=flag, ended=ended
+        )
         for spec in model.inputs
     }
     if model.classes:

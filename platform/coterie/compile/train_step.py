@@ -12,7 +12,7 @@ from coterie.compile.optimisers import advance, clip
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import DISTILLATION, cut
+from coterie_wire.contract import DISTILLATION, cut_inputs
 
 
 def train_step(
@@ -28,7 +28,7 @@ def train_step(
     weight = given["sample_weight"]
     present = (weight > 0).to(torch.float32)
 
-    at_cut = {tensor.name: given[tensor.name] for tensor in cut(spec)}
+    at_cut = {tensor.name: given[tensor.name] for tensor in cut_inputs(spec)}
 
     def forward(parameters: Sequence[Tensor], inputs: Mapping[str, Tensor]) -> tuple[Tensor, Mapping[str, Tensor]]:
         trained = {f"param.{name}": parameter for name, parameter in zip(names, parameters, strict=True)}

@@ -20,7 +20,7 @@ from coterie.compile.watched import first_not_finite, first_to_differ, given_by
 from coterie.evaluation.datasets import Dataset
 from coterie.evaluation.scoring import open_session, predict_logits
 from coterie.evaluation.train_step import Batch, DeviceSteps, Training
-from coterie_wire.contract import at_length, filler
+from coterie_wire.contract import at_length, padding_value
 from coterie_wire.tensors import Array, Tensors, decode_tensors, encode_tensors
 
 TRIED_STEPS = 3
@@ -94,7 +94,7 @@ def try_lengths(program: ExportedProgram, compiled: CompiledModel) -> None:
     assert model.length is not UNSET, "only models with lengths are asked"
     short = synthetic_batch(at_length(model, model.length.shortest), compiled.ranges, ended=False).dataset
     filled = {
-        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), filler(spec, model))
+        spec.name: _filled(short.inputs[spec.name], (model.batch_size, *spec.shape), padding_value(spec, model))
         for spec in model.inputs
     }
     said, again = (

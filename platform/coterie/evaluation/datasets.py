@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie_wire.archives import Numbers, read_arrays
 from coterie_wire.bundle import ModelSpec, Task, TensorSpec
-from coterie_wire.contract import sized
+from coterie_wire.contract import at_sample_length
 from coterie_wire.errors import WireError
 from coterie_wire.length import Length
 from coterie_wire.tensors import Array
@@ -116,7 +116,7 @@ def _at_length(
     if found is None:
         detail = f"its samples are not all of one length between {length.shortest} and {length.longest}"
         raise MalformedDataset(detail=detail)
-    return tuple(sized(spec, length, found) for spec in inputs), sized(target, length, found)
+    return tuple(at_sample_length(spec, length, found) for spec in inputs), at_sample_length(target, length, found)
 
 
 def _samples(arrays: Mapping[str, Numbers], name: str, spec: TensorSpec, count: int) -> Array:

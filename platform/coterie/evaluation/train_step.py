@@ -12,7 +12,7 @@ from coterie.evaluation.scoring import NOTHING_FROZEN, Frozen, open_session
 from coterie_learning.local import StepScalars
 from coterie_learning.random import step_seed
 from coterie_wire.bundle import ModelSpec, TensorSpec
-from coterie_wire.contract import DISTILLATION, at_length, carried, train_outputs, version_names
+from coterie_wire.contract import DISTILLATION, at_length, step_state, train_outputs, version_names
 from coterie_wire.tensors import Array, Float32, Tensors, decode_tensors, encode_tensors, read_header
 
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -62,7 +62,7 @@ def encode_training(training: Training, model: ModelSpec, beside: Mapping[str, A
 def decode_training(saved: bytes, model: ModelSpec) -> tuple[Training, Mapping[str, Array]]:
     """The inverse of `encode_training`. Raises WireError ``tensors.*``."""
     kept = [spec for name, spec in read_header(saved).specs.items() if name.startswith(BESIDE)]
-    tensors = decode_tensors(saved, expected=(*carried(model), STEPS, *kept))
+    tensors = decode_tensors(saved, expected=(*step_state(model), STEPS, *kept))
     versions, slots = version_names(model), [slot.name for slot in model.optimiser_state]
     floats = {name: tensors[name].astype(np.float32) for name in (*versions.values(), *slots)}
     training = Training(

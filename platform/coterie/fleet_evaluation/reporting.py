@@ -10,7 +10,7 @@ from coterie.fleet_evaluation.errors import ImplausibleEvaluation, UnknownEvalua
 from coterie.fleet_evaluation.jobs import ADVANCE
 from coterie.fleet_evaluation.models import Evaluation, Part
 from coterie.registry.selectors import signed_manifest
-from coterie_wire.contract import MEASURED
+from coterie_wire.contract import TASKS_WITH_ACCURACY
 from coterie_wire.evaluating import Evaluate, ReportEvaluation
 
 
@@ -47,7 +47,7 @@ def _check(evaluation: Evaluation, report: ReportEvaluation) -> None:
     """Check that the figures are of the model's task. Raises ImplausibleEvaluation."""
     if report.fit is None:
         return
-    has_accuracy = evaluation.version.pair.model_spec().task in MEASURED
+    has_accuracy = evaluation.version.pair.model_spec().task in TASKS_WITH_ACCURACY
     if (report.fit.accuracy is not None) != has_accuracy:
         problem = "it lacks an accuracy" if has_accuracy else "it tells an accuracy where nothing is right or wrong"
         raise ImplausibleEvaluation(problem=problem)

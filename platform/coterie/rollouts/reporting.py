@@ -12,7 +12,7 @@ from coterie.fleet.models import Device
 from coterie.registry.selectors import signed_manifest
 from coterie.rollouts.errors import ImplausibleTrial, UnknownTrial
 from coterie.rollouts.models import Rollout, Trial
-from coterie_wire.contract import MEASURED
+from coterie_wire.contract import TASKS_WITH_ACCURACY
 from coterie_wire.trial import ReportTrial, Shadowed, ShadowTrial
 from coterie_wire.trial import Trial as TrialMessage
 
@@ -62,7 +62,7 @@ def _check(rollout: Rollout, report: ReportTrial) -> None:
     """Check that the figures are of the model's task. Raises ImplausibleTrial."""
     if report.compared is None:
         return
-    has_accuracy = rollout.version.pair.model_spec().task in MEASURED
+    has_accuracy = rollout.version.pair.model_spec().task in TASKS_WITH_ACCURACY
     for fit in (report.compared.champion, report.compared.candidate):
         if (fit.accuracy is not None) != has_accuracy:
             problem = "it lacks an accuracy" if has_accuracy else "it tells an accuracy where nothing is right or wrong"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from coterie_learning.contribution import sent_bytes
 from coterie_learning.plan import Plan
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.tensors import encoded_bytes
 
 MONTH_S = 30 * 86_400.0
@@ -61,6 +61,6 @@ def _difference_bytes(plan: Plan, model: ModelSpec, version: int) -> int:
     codec = plan.down.codec()
     if codec is None:
         return version
-    statistics = gathered(model)
+    statistics = running_statistics(model)
     beside = encoded_bytes(statistics) if statistics else 0
     return min(version, beside + codec.payload_bytes(model.parameters).usual)

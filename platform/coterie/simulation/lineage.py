@@ -46,7 +46,7 @@ from coterie_learning.secure_sum.vector import added as added_vectors
 from coterie_learning.tally import tally
 from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.tensor_files import InMemory
 from coterie_wire.tensors import Tensors, encode_tensors
 
@@ -123,7 +123,7 @@ class Lineage:
     @property
     def _statistics(self) -> Tensors:
         """The running statistics of the newest version."""
-        return {spec.name: self.newest.parameters[spec.name] for spec in gathered(self._contents.model)}
+        return {spec.name: self.newest.parameters[spec.name] for spec in running_statistics(self._contents.model)}
 
     def weights(self, cohort: Sequence[UpdateFigures], discounts: Sequence[int]) -> Sequence[Weight]:
         """The weights in `merge_sums` of updates with these figures; 0: left out, like updates without samples."""

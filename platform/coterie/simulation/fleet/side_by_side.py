@@ -29,7 +29,7 @@ from coterie_learning.plan import Plan
 from coterie_learning.random import derive_seed
 from coterie_learning.update_sizes import update_bytes
 from coterie_wire.bundle import ModelSpec
-from coterie_wire.contract import PER_PARAMETER, TARGET
+from coterie_wire.contract import PARAMETER_ROLES, TARGET
 from coterie_wire.errors import WireError
 from coterie_wire.tensors import Array, Float32, Tensors
 
@@ -81,7 +81,7 @@ class SideBySide:
         differ = {tensor.name for tensor in spec.inputs} | {TARGET, "sample_weight", *parameters, *state}
         mixes = plan.pace.staleness_allowed() is not None
         if mixes:  # devices of a block may have received different versions
-            differ |= {f"{role}.{tensor.name}" for role in PER_PARAMETER for tensor in spec.parameters}
+            differ |= {f"{role}.{tensor.name}" for role in PARAMETER_ROLES for tensor in spec.parameters}
         carried = {name: f"next.{name}" for name in (*parameters, *state)}
         try:
             made = for_many_devices(train_step, differ=differ, outputs=["loss", *carried.values()], zeros=zeros)
@@ -166,7 +166,7 @@ class SideBySide:
                 f"{role}.{tensor.name}": self._of_block(
                     [roles.get(role, base.parameters)[tensor.name] for base, roles in begun]
                 )
-                for role in PER_PARAMETER
+                for role in PARAMETER_ROLES
                 for tensor in spec.parameters
                 if f"{role}.{tensor.name}" in self.inputs
             },

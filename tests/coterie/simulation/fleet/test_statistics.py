@@ -17,7 +17,7 @@ from coterie_learning.help.cartel import Cartel
 from coterie_learning.plan import parse_plan
 from coterie_learning.portions.rules import portion_specs
 from coterie_learning.updates import join_update
-from coterie_wire.contract import gathered
+from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
 from tests.coterie.simulation.fleet.fleets import CLASSES, NORMALISED, PLAN, compiled, run
 
@@ -53,7 +53,7 @@ def test_devices_learn_together_and_their_statistics_are_kept(tmp_path: Path) ->
     assert (outcome.executor, "running statistics" in outcome.executor_reason) == ("exact", True)
     kept = load(tmp_path)
     assert kept is not None
-    for spec in gathered(given.model.spec):
+    for spec in running_statistics(given.model.spec):
         assert not np.allclose(kept.newest.parameters[spec.name], given.parameters[spec.name])
 
 
@@ -83,7 +83,7 @@ def test_they_are_gathered_and_merged_while_samples_come() -> None:
 def test_the_cloud_asks_a_devices_model_with_the_statistics_that_the_device_gathered() -> None:
     plan, model, begun = parse_plan(PLAN), compiled(NORMALISED).spec, compiled(NORMALISED).parameters
     trained = {name: tensor + np.float32(1) for name, tensor in begun.items()}
-    sent = {spec.name: trained[spec.name] for spec in gathered(model)}
+    sent = {spec.name: trained[spec.name] for spec in running_statistics(model)}
     difference = {spec.name: np.ones(spec.shape, np.float32) for spec in model.parameters}
     read = read_update(plan, model, join_update(sent, plan.codec.encode(difference, seed=0).payload), ())
     np.testing.assert_equal(dict(read.statistics), sent)
