@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,6 +135,22 @@ def test_it_is_whole_in_light_dark_and_narrow(chromium: Browser, home: Path, sch
     if pictures := os.environ.get("PICTURES"):
         page.screenshot(path=f"{pictures}/owner-{scheme}-{width}.png", full_page=True)
     assert faults(page) == []
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_pause_keeps_the_limits_and_lasts_a_day_of_the_devices_clock(chromium: Browser, home: Path) -> None:
+    page = new_page(chromium, scheme="light", width=1000)
+    page.clock.set_fixed_time("2040-01-01T12:00:00Z")  # that of whoever looks at it
+    page.goto(ask(home, "page")[1]["url"])
+    page.get_by_label("only while nobody uses it").check()
+    page.get_by_role("button", name="Save the limits").click()
+    expect(page.get_by_role("status")).to_have_text("Saved.")
+    page.get_by_role("button", name="Pause for a day").click()
+    expect(page.locator("#now")).to_contain_text("You have paused it until")
+    with open_store(Home(home)) as store:
+        choices = store.choices.load()
+    assert choices.limits is not None and choices.limits.idle
+    assert choices.paused_until == pytest.approx(time.time() + 86_400, abs=PATIENCE_MS)
 
 
 @pytest.mark.usefixtures("agent")

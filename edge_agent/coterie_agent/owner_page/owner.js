@@ -81,12 +81,12 @@ function showLimits({ settings, choices }) {
 }
 
 function showPause({ choices }, at) {
-  const until = (moment) => () => choose({ ...choices, paused_until: moment });
+  const until = (moment) => choose({ ...view.choices, paused_until: moment }); // the limits as they are when it is pressed
   const paused = at < choices.paused_until;
   const labels = paused ? ["Go on"] : ["Pause for a day", "Pause until I say so"];
   if ([...$("pause").children].map((child) => child.textContent).join() === labels.join()) return;
   $("pause").replaceChildren(
-    ...(paused ? [button("Go on", until(0))] : [button("Pause for a day", () => until(Date.now() / 1000 + DAY_S)()), button("Pause until I say so", until(FOR_GOOD))]),
+    ...(paused ? [button("Go on", () => until(0))] : [button("Pause for a day", () => until(view.at + DAY_S)), button("Pause until I say so", () => until(FOR_GOOD))]),
   );
 }
 
