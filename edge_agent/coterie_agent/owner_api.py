@@ -32,7 +32,7 @@ from coterie_wire.errors import WireError
 from coterie_wire.leaving import Covered
 from coterie_wire.messages import Done, Leave
 from coterie_wire.owning import ForgetNews
-from coterie_wire.sent_fields import told_in
+from coterie_wire.sent_fields import disclosures_in
 
 RECEIPTS = "receipts"
 
@@ -173,7 +173,7 @@ class OwnerApi:
             learned=self._learned(),
             settings=self.config.policy,
             choices=self.store.choices.load(),
-            told={sent.what: tuple(SentTold(*told) for told in told_in(sent.what)) for sent in report.sent},
+            told={sent.what: tuple(SentTold(*told) for told in disclosures_in(sent.what)) for sent in report.sent},
             is_masked=self.store.work.is_masked(),
             sends_samples=self.config.platform.send_samples,
             shows_samples=self.config.page.on_network and self.config.page.show_samples,

@@ -15,7 +15,7 @@ from coterie_agent.store.opened import Store
 from coterie_agent.store.shadow import Shadow
 from coterie_wire.bundle import BlobRef, verify_manifest
 from coterie_wire.errors import WireError
-from coterie_wire.latency import TOLD
+from coterie_wire.latency import MOST_REPORTED
 from coterie_wire.messages import Done
 from coterie_wire.trial import ReportTrial, Shadowed, ShadowTrial
 
@@ -118,7 +118,7 @@ class Shadowing:
             return report
         shadowed = Shadowed(
             agreement=beside.agreed / beside.answers,
-            champion=beside.champion.scaled(TOLD),
-            candidate=beside.candidate.scaled(TOLD),
+            champion=beside.champion.scaled(MOST_REPORTED),
+            candidate=beside.candidate.scaled(MOST_REPORTED),
         )
         return ReportTrial(rollout=trial.rollout, compared=report.compared, shadowed=shadowed)

@@ -16,7 +16,7 @@ from coterie_learning.updates import decode_draw, decode_scalars, split_update
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
-from coterie_wire.tensor_files import Source, first_file
+from coterie_wire.tensor_files import Source, leading_tensor_file
 from coterie_wire.tensors import Float32, Tensors, encoded_bytes
 
 
@@ -64,7 +64,7 @@ def _bytes(source: Source) -> bytes | memoryview:
 
 def _first(source: Source) -> Source:
     try:
-        return first_file(source)
+        return leading_tensor_file(source)
     except WireError as error:
         raise WireError("update.malformed", error.detail) from error
 

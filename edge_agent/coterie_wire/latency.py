@@ -69,14 +69,14 @@ class Latency(msgspec.Struct, frozen=True, omit_defaults=True):
     form: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
     """Which form of the version: ``float32`` is the version itself."""
     durations: Histogram
-    """Scaled to about `TOLD` of them, so that it does not tell how often the device works."""
+    """Scaled to about `MOST_REPORTED` of them, so that it does not tell how often the device works."""
     charging: Answer = "unknown"
     """While it was measured."""
     hottest_c: TemperatureC | None = None
     """The highest temperature of the device at which it was measured; None: not known."""
 
 
-TOLD = 1000
+MOST_REPORTED = 1000
 
 
 def bucket_of(duration_s: float) -> int:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 logger = logging.getLogger(__name__)
 
-EVERY_S = 600.0
+LOG_INTERVAL_S = 600.0
 REMEMBERED = 4096
 """Offenders remembered; the one whose latest offence is oldest is forgotten first, so memory is bounded."""
 
 
 @dataclass
-class _Seen:
-    told_at: float
+class _Offence:
+    logged_at: float
     since_logged: int = 0
 
 
@@ -26,23 +26,23 @@ class LimitLog:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
+        self._offences: OrderedDict[tuple[str, str], _Offence] = OrderedDict()
 
-    def tell(self, address: str, code: str) -> None:
+    def record(self, address: str, code: str) -> None:
         """Log the offence, unless the same one of the same address was within ten minutes."""
         key, now = (address, code), self._clock()
         with self._lock:
-            seen = self._seen.get(key)
-            if seen is not None and now - seen.told_at < EVERY_S:
-                seen.since_logged += 1
-                self._seen.move_to_end(key)
+            offence = self._offences.get(key)
+            if offence is not None and now - offence.logged_at < LOG_INTERVAL_S:
+                offence.since_logged += 1
+                self._offences.move_to_end(key)
                 return
-            before = 0 if seen is None else seen.since_logged
-            self._seen[key] = _Seen(now)
-            self._seen.move_to_end(key)
-            if len(self._seen) > REMEMBERED:
-                self._seen.popitem(last=False)
-        logger.warning("refused %s: %s (%d more since it was last told)", address or "a local peer", code, before)
+            before = 0 if offence is None else offence.since_logged
+            self._offences[key] = _Offence(now)
+            self._offences.move_to_end(key)
+            if len(self._offences) > REMEMBERED:
+                self._offences.popitem(last=False)
+        logger.warning("refused %s: %s (%d more since it was last logged)", address or "a local peer", code, before)
 
 
 LIMIT_LOG = LimitLog()

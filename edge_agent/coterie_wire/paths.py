@@ -95,7 +95,7 @@ class Frames:
         return found
 
 
-def first_line(body: bytes) -> tuple[bytes, bytes]:
+def split_sealed(body: bytes) -> tuple[bytes, bytes]:
     """A body as a door takes it: the line that says who calls, and what is sealed."""
     line, end, sealed = body.partition(b"\n")
     return line + end, sealed

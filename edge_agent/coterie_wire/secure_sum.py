@@ -16,7 +16,7 @@ MOST_MEMBERS = 2_500
 """Of a list that fits into one message."""
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Place = Annotated[int, Meta(ge=0, lt=MOST_MEMBERS)]
-Of = Literal["own_mask", "pair_masks"]
+SecretKind = Literal["own_mask", "pair_masks"]
 """What a share helps to recover."""
 
 
@@ -48,7 +48,7 @@ class Share(msgspec.Struct, frozen=True, array_like=True):
     """A share of one of the secrets of member `owner`."""
 
     owner: Place
-    of: Of
+    of: SecretKind
     share: Annotated[bytes, Meta(min_length=33, max_length=33)]
 
 

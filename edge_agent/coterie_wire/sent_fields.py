@@ -31,7 +31,7 @@ def fields_of(message: str) -> Sequence[str]:
     return list(dict.fromkeys(_fields_in(EXCHANGES[message].request)))
 
 
-def told_in(what: str) -> Sequence[Disclosure]:
+def disclosures_in(what: str) -> Sequence[Disclosure]:
     """What tells a message or file that an agent counts under this name; nothing where it only asks for something."""
     names = fields_of(what) if what in EXCHANGES else FILES_SENT.get(what, ())
     return [LEAVES[name] for name in names]

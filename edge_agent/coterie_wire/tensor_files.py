@@ -78,7 +78,7 @@ memory is allocated anew for each file."""
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Source]:
+def open_source(path: Path) -> Iterator[Source]:
     """The file at `path`, for reading. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -89,7 +89,7 @@ def opened(path: Path) -> Iterator[Source]:
 
 
 @contextmanager
-def created(path: Path) -> Iterator[int]:
+def create_file(path: Path) -> Iterator[int]:
     """A descriptor of an empty file at `path`, for writing. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -122,7 +122,7 @@ def open_tensors(source: Source) -> TensorFile:
     return TensorFile(source, _header(_head(source), source.size_bytes))
 
 
-def first_file(source: Source) -> Source:
+def leading_tensor_file(source: Source) -> Source:
     """The tensor file that `source` begins with. Raises OSError or WireError ``tensors.malformed``."""
     return source.part(0, file_bytes(_head(source), size_bytes=source.size_bytes))
 

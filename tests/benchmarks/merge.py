@@ -19,7 +19,7 @@ from coterie_learning.codec.int8 import Int8
 from coterie_learning.local.sgd import Sgd
 from coterie_learning.update_files import Contents
 from coterie_wire.bundle import BlobRef, ModelSpec, TensorSpec
-from coterie_wire.tensor_files import opened
+from coterie_wire.tensor_files import open_source
 from coterie_wire.tensors import encode_tensors
 from tests.benchmarks.report import Figure
 
@@ -96,7 +96,7 @@ def _stored_updates(case: Case, directory: Path) -> list[StoredUpdate]:
     for number in range(case.distinct):
         path = directory / f"update-{number}"
         path.write_bytes(case.codec.encode(_noise(rng, 0.01, case.model), seed=number).payload)
-        with opened(path) as file:
+        with open_source(path) as file:
             norm = Contents(case.model, case.codec, Sgd()).open(file, ()).extent().norm
         stored.append(StoredUpdate(str(path), BlobRef.of_file(path).sha256, 100 + number, norm=norm))
     return stored

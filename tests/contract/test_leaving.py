@@ -5,7 +5,7 @@ import typing
 from coterie_agent.link.http import UploadKind
 from coterie_wire.leaving import LEAVES
 from coterie_wire.messages import EXCHANGES
-from coterie_wire.sent_fields import FILES_SENT, told_in
+from coterie_wire.sent_fields import FILES_SENT, disclosures_in
 from tests.contract.leaving_page import FILES, fields_sent
 
 
@@ -20,7 +20,9 @@ def test_the_messages_of_figures_are_among_them() -> None:
 
 def test_whatever_an_owner_is_shown_as_sent_tells_what_is_in_it() -> None:
     for what in (*FILES_SENT, *typing.get_args(UploadKind)):
-        assert told_in(what), what
-    assert all(bool(told_in(name)) == bool(exchange.request.__struct_fields__) for name, exchange in EXCHANGES.items())
+        assert disclosures_in(what), what
+    assert all(
+        bool(disclosures_in(name)) == bool(exchange.request.__struct_fields__) for name, exchange in EXCHANGES.items()
+    )
     # An answer goes as a masked vector.
     assert {name for names in FILES_SENT.values() for name in names} == {*FILES} - {"answer"}

@@ -24,7 +24,7 @@ from coterie_learning.update_files import Contents, UpdateFile
 from coterie_learning.updates import join_update
 from coterie_wire.bundle import Head, ModelSpec, TensorSpec
 from coterie_wire.errors import WireError
-from coterie_wire.tensor_files import InMemory, opened
+from coterie_wire.tensor_files import InMemory, open_source
 from coterie_wire.tensors import Tensors
 
 MODEL = ModelSpec.of_classifier(
@@ -146,7 +146,7 @@ def test_a_large_update_is_looked_through_in_little_memory(codec: Codec, tmp_pat
     path.write_bytes(codec.encode({"w": tensor}, seed=1).payload)
     tracemalloc.start()
     try:
-        with opened(path) as source:
+        with open_source(path) as source:
             Contents(large, codec, Sgd()).open(source, ()).extent()
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:

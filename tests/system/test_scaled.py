@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from coterie.accounts.passwords import WRONG_ALLOWED
 from coterie.gateway.console.frames import AnyServerFrame, Hello, apply
 from coterie.gateway.ending import CONNECTS_PER_SECOND
-from coterie_wire.closing import RESTART, reason_of
+from coterie_wire.closing import SERVICE_RESTART, close_reason
 from coterie_wire.messages import Capabilities, Enrol, Enrolled, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 from tests.system.eventually import eventually
@@ -169,7 +169,10 @@ def test_a_web_process_that_ends_tells_its_devices_when_to_connect_again(
             open_.recv(timeout=WAIT_S)
     device.close()
     assert closed.value.rcvd is not None
-    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (RESTART, reason_of(1 / CONNECTS_PER_SECOND))
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (
+        SERVICE_RESTART,
+        close_reason(1 / CONNECTS_PER_SECOND),
+    )
     web.wait(WAIT_S)
 
 

@@ -18,7 +18,7 @@ from coterie_agent.peer_server import BODIES_AT_ONCE, MAX_BODY_BYTES, PeerHandle
 from coterie_agent.situation import Situation
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
-from coterie_wire.paths import Answered, Candidates, PathRequest, SendSignal, Signal, first_line
+from coterie_wire.paths import Answered, Candidates, PathRequest, SendSignal, Signal, split_sealed
 from coterie_wire.relaying import DirectPeer, read_with_body, seal, unseal, with_body
 
 if TYPE_CHECKING:  # it loads asyncio and aioice, 18 MB that most devices never need
@@ -273,7 +273,7 @@ class DirectPaths:
             handler = self.handlers.get(asked.desk)
             if handler is None:
                 raise WireError("paths.no_such_desk", f"this device does not answer at {asked.desk}")
-            line, sealed = first_line(body)
+            line, sealed = split_sealed(body)
             return with_body(Answered(), handler.receive(handler.admit(line), sealed))
         except WireError as error:
             return with_body(Answered(Reason(error.code, error.detail[:400])))

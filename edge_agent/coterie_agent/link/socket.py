@@ -18,7 +18,7 @@ from coterie_agent.link.conversation import Broken, Conversation
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import NAMES, RecordSent
 from coterie_agent.link.tls import client_context
-from coterie_wire.closing import spread_of
+from coterie_wire.closing import reconnect_spread_s
 from coterie_wire.errors import WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import MAX_MESSAGE_BYTES, Refusal, Reply, decode
@@ -105,7 +105,7 @@ class SocketLink:
                     self._on_wake()
         except ConnectionClosed as closed:  # the heartbeat was not answered, or the other side closed
             if closed.rcvd is not None:
-                self.spread_s = spread_of(closed.rcvd.code, closed.rcvd.reason)
+                self.spread_s = reconnect_spread_s(closed.rcvd.code, closed.rcvd.reason)
         finally:
             self._open.close()
             with self._lock:

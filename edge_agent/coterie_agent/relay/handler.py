@@ -279,7 +279,7 @@ def _partial(content: bytes, contents: "Contents", part: ChildSum) -> "PartialFi
 
 @contextmanager
 def _opened(path: Path, contents: "Contents", classes: Sequence[int]) -> "Iterator[UpdateFile]":
-    from coterie_wire.tensor_files import opened
+    from coterie_wire.tensor_files import open_source
 
-    with opened(path) as source:
+    with open_source(path) as source:
         yield contents.open(source, classes)

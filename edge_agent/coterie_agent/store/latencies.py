@@ -6,7 +6,7 @@ import msgspec
 
 from coterie_agent.store.database import Database
 from coterie_wire.conditions import Answer
-from coterie_wire.latency import TOLD, Histogram, Latency, Work
+from coterie_wire.latency import MOST_REPORTED, Histogram, Latency, Work
 from coterie_wire.structs import from_json
 
 _REMEMBERED = 100_000
@@ -63,7 +63,7 @@ class LatencyStore:
         with self._database.reading() as cursor:
             rows = cursor.execute(query).fetchall()
         found = (from_json(row[0], Latency) for row in rows)
-        return tuple(msgspec.structs.replace(one, durations=one.durations.scaled(TOLD)) for one in found)
+        return tuple(msgspec.structs.replace(one, durations=one.durations.scaled(MOST_REPORTED)) for one in found)
 
 
 def _joined(before: Latency | None, measured: MeasuredDurations, *, days: int) -> Latency:

@@ -24,7 +24,7 @@ from coterie_learning.secure_sum.shamir import Polynomial
 from coterie_learning.secure_sum.terms import SumTerms
 from coterie_learning.secure_sum.vector import NUMBERS, TAIL, Layout, Vector, VectorFile, word
 from coterie_wire.errors import WireError
-from coterie_wire.secure_sum import Box, Member, Of, Share
+from coterie_wire.secure_sum import Box, Member, SecretKind, Share
 
 TRIED = 500
 """Most subsets of shares that are searched for one without a wrong share."""
@@ -94,7 +94,7 @@ def recover(
     disputes = Counter[int]()
     on_sum: list[Mask] = []
 
-    def secret_of(place: int, neighbours: Sequence[int], of: Of, is_right: Callable[[bytes], bool]) -> bytes:
+    def secret_of(place: int, neighbours: Sequence[int], of: SecretKind, is_right: Callable[[bytes], bool]) -> bytes:
         held = {other: shares[other, place, of] for other in neighbours if (other, place, of) in shares}
         if len(held) < threshold:
             detail = f"{len(held)} shares of device {found.members[place].device} were revealed, of {threshold} needed"

@@ -53,7 +53,7 @@ from coterie_learning.update_files import Contents, UpdateFile
 from coterie_wire.bundle import BlobRef, ModelSpec
 from coterie_wire.contract import running_statistics
 from coterie_wire.errors import WireError
-from coterie_wire.tensor_files import Source, TensorWriter, created, open_tensors, opened
+from coterie_wire.tensor_files import Source, TensorWriter, create_file, open_source, open_tensors
 from coterie_wire.tensors import Float32, Tensors, check_specs, decode_tensors, encode_tensors
 
 Opens = Callable[[], AbstractContextManager[UpdateFile]]
@@ -238,7 +238,7 @@ def _named(updates: Sequence[StoredUpdate], faults: Mapping[int, WireError]) -> 
 def _verified_update(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
     """The update, open, with its hash checked. Raises WireError ``update.damaged`` or what `Contents.open` raises."""
     try:
-        with opened(Path(update.path)) as file:
+        with open_source(Path(update.path)) as file:
             if _sha256(file) != update.sha256:
                 raise WireError("update.damaged", "its content has another hash than when it was accepted")
             yield contents.open(file, update.classes)
@@ -250,7 +250,7 @@ def _verified_update(update: StoredUpdate, contents: Contents) -> Iterator[Updat
 def _reopened(update: StoredUpdate, contents: Contents) -> Iterator[UpdateFile]:
     """An update that has been verified. Raises UpdateChanged if it can no longer be read."""
     try:
-        with opened(Path(update.path)) as file:
+        with open_source(Path(update.path)) as file:
             yield contents.open(file, update.classes)
     except (OSError, WireError) as error:
         raise UpdateChanged(sha256=update.sha256, detail=str(error)) from error
@@ -287,7 +287,7 @@ def _release(
 def _verified(blob: StoredBlob, files: ExitStack) -> Source:
     """The blob, open until `files` are closed, with its hash checked. Raises BlobDamaged."""
     try:
-        file = files.enter_context(opened(Path(blob.path)))
+        file = files.enter_context(open_source(Path(blob.path)))
         found = _sha256(file)
     except OSError as error:
         raise BlobDamaged(sha256=blob.sha256, detail=str(error)) from error
@@ -322,7 +322,7 @@ def _write(
     """Write the new version and its server state, block by block. Raises NotFinite."""
     model = arguments.model
     total, done = sum(math.prod(spec.shape) for spec in model.parameters), 0
-    with created(Path(arguments.output)) as output, created(Path(arguments.state_output)) as state_output:
+    with create_file(Path(arguments.output)) as output, create_file(Path(arguments.state_output)) as state_output:
         version, state = TensorWriter(output, model.version), None
         for name, numbers in statistics.items():
             _check_finite(name, numbers)

@@ -30,8 +30,8 @@ from coterie.gateway.outage import UNANSWERED, check_database
 from coterie.gateway.problems import problem_of
 from coterie.gateway.threads import in_thread
 from coterie.rounds.lost_supernodes import record_lost_socket
-from coterie_wire.closing import RESTART as RESTART_CODE
-from coterie_wire.closing import reason_of
+from coterie_wire.closing import SERVICE_RESTART as RESTART_CODE
+from coterie_wire.closing import close_reason
 from coterie_wire.errors import WireError
 from coterie_wire.messages import EXCHANGES, PlatformFrame, Refusal, Reply, Wake, decode
 from coterie_wire.messages import Request as RequestFrame
@@ -153,7 +153,7 @@ async def _pass_on_hints(inbox: Inbox, send: Send, shown: Shown, state: _SocketS
     while True:
         hints = await inbox.take()
         if RESTART in hints:
-            reason = reason_of(connected_devices().spread_s)
+            reason = close_reason(connected_devices().spread_s)
             await send({"type": "websocket.close", "code": RESTART_CODE, "reason": reason})
             return
         if OPENED in hints:

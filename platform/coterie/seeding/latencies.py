@@ -10,7 +10,7 @@ from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
 from coterie.speeds.services import store_day
 from coterie_wire.conditions import Answer
-from coterie_wire.latency import TOLD, Durations, Histogram, Latency, Work
+from coterie_wire.latency import MOST_REPORTED, Durations, Histogram, Latency, Work
 
 OF_A_STEP = 0.08
 """What a prediction takes of a train step."""
@@ -44,7 +44,7 @@ def _told(device: Device, version: ModelVersion, heat: float, random: Random) ->
 
 
 def _latency(version: ModelVersion, work: Work, charging: Answer, median_s: float, random: Random) -> Latency:
-    durations = drawn_durations(median_s, random).scaled(TOLD)
+    durations = drawn_durations(median_s, random).scaled(MOST_REPORTED)
     return Latency(str(version.pk), work, "float32", durations, charging, round(random.uniform(35, 55), 1))
 
 

@@ -30,7 +30,7 @@ from coterie.simulation_runs.models import MAX_NAME, SimulatedFleet, SimulationR
 from coterie_learning.plan import parse_plan, plan_document
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
-from coterie_wire.tensor_files import open_tensors, opened
+from coterie_wire.tensor_files import open_source, open_tensors
 
 HINTS = 64
 """Most messages for waiting runs; a worker that has performed one looks for the next by itself."""
@@ -63,7 +63,7 @@ def _keep_fleet(*, blob: Blob, told: FleetDescription, now: datetime) -> Simulat
 
 
 def _told(path: Path) -> FleetDescription:
-    with opened(path) as source:
+    with open_source(path) as source:
         file = open_tensors(source)  # it has the header of a tensor file
         try:
             size = math.prod(file.header.specs[DESCRIPTION].shape)

@@ -10,7 +10,7 @@ from coterie.fleet.services import EnrolledDevice, revoke_device
 from coterie.gateway import device_socket
 from coterie.gateway.ending import Ending
 from coterie.gateway.threads import in_thread
-from coterie_wire.closing import RESTART, spread_of
+from coterie_wire.closing import SERVICE_RESTART, reconnect_spread_s
 from coterie_wire.messages import Refusal, Reply, Wake, decode_platform_frame
 from coterie_wire.version import PROTOCOL
 
@@ -113,8 +113,8 @@ async def test_a_process_that_ends_closes_its_sockets_and_says_when_to_come_agai
     assert len(steps) == 2, "one after the other, and without a pause when it is hurried"
     for socket in sockets:
         heard = await socket.heard()
-        assert (heard["type"], heard["code"]) == ("websocket.close", RESTART)
-        assert spread_of(heard["code"], heard["reason"]) == 4
+        assert (heard["type"], heard["code"]) == ("websocket.close", SERVICE_RESTART)
+        assert reconnect_spread_s(heard["code"], heard["reason"]) == 4
         await socket.task
     late = connect(device.credential)
     start, body = await late.heard(), await late.heard()

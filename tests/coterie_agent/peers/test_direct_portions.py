@@ -13,7 +13,7 @@ from coterie_agent.store.personal_model import PersonalTensors
 from coterie_wire.bundle import BlobRef
 from coterie_wire.errors import WireError
 from coterie_wire.helping import DIRECT_S, GiveVerdict, OfferPortion, Portion, PortionOf, ReportReceived
-from coterie_wire.paths import first_line
+from coterie_wire.paths import split_sealed
 from coterie_wire.relaying import DirectPeer, public_key, with_body
 from coterie_wire.tensors import encode_tensors
 from tests.coterie_agent.bundles import Bundle
@@ -35,7 +35,7 @@ class Path:
         if self._handler is None:
             raise Unreachable("the networks between let no direct path through")
         assert (way, handler) == (WAYS["helper"], "/portions")
-        line, sealed = first_line(body)
+        line, sealed = split_sealed(body)
         answer = self._handler.receive(self._handler.admit(line), sealed)
         assert len(answer) <= at_most_bytes
         return answer

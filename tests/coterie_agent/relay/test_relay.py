@@ -27,7 +27,7 @@ from coterie_learning.update_files import Contents
 from coterie_wire.bundle import SignedManifest, sign_content
 from coterie_wire.discovery import AddressRecord, PeerTicket, write_record
 from coterie_wire.exclusion import Excluded
-from coterie_wire.paths import SendSignal, first_line
+from coterie_wire.paths import SendSignal, split_sealed
 from coterie_wire.relaying import (
     PATH,
     ChildSum,
@@ -138,7 +138,7 @@ def test_an_update_comes_in_pieces_and_is_vouched_for_once(door: Door) -> None:
 def test_a_supernode_that_no_address_leads_to_is_reached_by_a_direct_path(door: Door) -> None:
     class Tunnel(DirectPaths):
         def ask(self, way: DirectPeer, handler: str, body: bytes, *, at_most_bytes: int) -> bytes:
-            line, sealed = first_line(body)
+            line, sealed = split_sealed(body)
             return self.handlers[handler].receive(self.handlers[handler].admit(line), sealed)
 
     def send(_signal: SendSignal) -> None:

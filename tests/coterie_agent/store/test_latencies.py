@@ -2,7 +2,7 @@
 
 from coterie_agent.store.latencies import DAY_S, MeasuredDurations
 from coterie_agent.store.opened import Store
-from coterie_wire.latency import TOLD, Histogram
+from coterie_wire.latency import MOST_REPORTED, Histogram
 
 NOW = 1_800_000_000.0
 
@@ -34,7 +34,7 @@ def test_it_does_not_tell_how_often_the_device_works(store: Store) -> None:
     for count in (7, 70_000):
         store.latencies.add(measured(3, count), now=NOW)
         (told,) = store.latencies.reportable()
-        assert told.durations.total == TOLD
+        assert told.durations.total == MOST_REPORTED
     store.latencies.add(measured(9, 1), now=NOW)
     (told,) = store.latencies.reportable()
     assert told.durations.counts[9] == 1, "what is rare is not rounded away"

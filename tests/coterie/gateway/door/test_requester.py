@@ -192,7 +192,7 @@ async def test_an_offender_is_in_the_log_once(
     for _ in range(50):
         assert (await nat.send("GET", "/")).status_code == 429
     told = [line for line in caplog.messages if "gateway.refused_too_often" in line]
-    assert told == [f"refused {NAT}: gateway.refused_too_often (0 more since it was last told)"]
+    assert told == [f"refused {NAT}: gateway.refused_too_often (0 more since it was last logged)"]
 
 
 async def test_a_thread_that_works_for_a_request_is_paid_for() -> None:
