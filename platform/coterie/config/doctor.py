@@ -23,6 +23,7 @@ from coterie.core.scheduler_heartbeat import NO_WORKER, is_late, no_worker
 from coterie.fleet.authority import present_authority
 from coterie.fleet.certificates import has_certificate
 from coterie.fleet.selectors import enrolled_devices
+from coterie.fleet.signing_keys import Succession, refusing
 from coterie.registry.models import Blob
 from coterie.storage.interface import store_of
 
@@ -65,7 +66,6 @@ def _settings() -> Told:
         yield "warning", "COTERIE_PUBLIC_URL is not https: what devices and people send can be read on the way"
     elif not settings.TRUSTED_PROXIES and settings.TLS_CERTIFICATE is None:
         yield "warning", "COTERIE_TRUSTED_PROXIES is empty: all clients behind a proxy count as one address"
-    yield "fine", f"devices pin the signing key whose public half is {verify_key().hex()[:16]}…"
 
 
 def _database() -> Told:
@@ -155,6 +155,16 @@ def _periodic_work() -> Told:
         yield "fine", "is being sent and done"
 
 
+def _signing_key() -> Told:
+    yield "fine", f"devices pin the signing key whose public half is {verify_key().hex()[:16]}…"
+    lost = refusing().exclude(trusted_key__in=Succession().former_keys())
+    if one := lost.order_by("-enrolled_at").first():
+        yield (
+            "wrong",
+            f"{lost.count()} devices refuse it, the last trusts {one.trusted_key[:16]}…: put that back",
+        )
+
+
 def _certificates() -> Told:
     if settings.DEVICE_CERTIFICATES == "off":
         yield "fine", "devices have none: their credentials alone are asked for"
@@ -220,11 +230,12 @@ CHECKS: dict[str, Callable[[], Told]] = {
     "broker": _broker,
     "storage": _storage,
     "periodic work": _periodic_work,
+    "signing key": _signing_key,
     "devices' certificates": _certificates,
     "stored files": _files,
     "room": _room,
     "confinement": _confinement,
     "gpus": _gpus,
 }
-ON_ROWS = {"devices' certificates", "stored files"}
+ON_ROWS = {"signing key", "devices' certificates", "stored files"}
 """Checks that read the platform's tables."""

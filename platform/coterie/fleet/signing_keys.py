@@ -113,6 +113,14 @@ class Succession:
         return [key for key in keys if self.statements(key)]
 
 
+def refusing() -> QuerySet[Device]:
+    """Enrolled devices that refuse what the current key signs; not those that have yet to come, which may follow."""
+    others = Device.objects.filter(state=Device.State.ENROLLED).exclude(trusted_key__in=("", verify_key().hex()))
+    succession = Succession()
+    others = others.exclude(pk__in=followers(others, succession).order_by().values("pk"))
+    return others.exclude(trusted_key__in=succession.former_keys(), last_seen_at=None)
+
+
 def followers(devices: QuerySet[Device], succession: Succession) -> QuerySet[Device]:
     """The devices that trust a former key, and take over the current one when they check in next."""
     keys = succession.former_keys()

@@ -14,13 +14,12 @@ from coterie.cloud.averaging_job import BlobDamaged
 from coterie.cloud_training.models import TrainingJob
 from coterie.core.acting import current_actor
 from coterie.core.away import AWAY, REDIS
-from coterie.core.identity import verify_key
 from coterie.core.postponing import DISK_FULL, STORAGE_AWAY
 from coterie.core.scheduler_heartbeat import NO_WORKER, no_worker
 from coterie.federations.models import Federation
 from coterie.fleet.copies import is_copied
 from coterie.fleet.models import Device
-from coterie.fleet.signing_keys import Succession, followers
+from coterie.fleet.signing_keys import Succession, refusing
 from coterie.merging.models import Merge, Update
 from coterie.merging.quarantine import NO_OFFENCE
 from coterie.merging.reasons import DAMAGED
@@ -563,11 +562,7 @@ def _silent_devices(now: datetime) -> Iterator[Repair]:
 
 def _foreign_keys(_now: datetime) -> Iterator[Repair]:
     """Devices that trust another signing key than the platform's take no version from it."""
-    others = Device.objects.filter(state=Device.State.ENROLLED).exclude(trusted_key__in=("", verify_key().hex()))
-    succession = Succession()
-    others = others.exclude(pk__in=followers(others, succession).order_by().values("pk"))
-    replaced = succession.former_keys()
-    others = others.exclude(trusted_key__in=replaced, last_seen_at=None)  # whether these follow shows when they come
+    others, replaced = refusing(), Succession().former_keys()
     count, latest = others.count(), others.order_by("-enrolled_at").first()
     if latest is not None:
         joined = "One device joined" if count == 1 else f"{count} devices joined"

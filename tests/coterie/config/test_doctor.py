@@ -120,6 +120,15 @@ def test_periodic_work_that_nobody_sends_is_found(settings: Settings) -> None:
     assert states("periodic work") == ["wrong"]
 
 
+def test_another_signing_key_than_devices_trust_is_found(
+    settings: Settings, enrol: Callable[..., EnrolledDevice]
+) -> None:
+    enrol()
+    assert states("signing key") == ["fine"]
+    settings.SIGNING_KEY = "11" * 32
+    assert states("signing key") == ["fine", "wrong"]
+
+
 def test_certificates_that_nobody_can_show_are_found(
     settings: Settings, tmp_path: Path, enrol: Callable[..., EnrolledDevice]
 ) -> None:
