@@ -42,9 +42,7 @@ class DiskFull(CoterieError):
 
     code = "gateway.disk_full"
     kind = ErrorKind.UNAVAILABLE
-    sentence = (
-        "The disk that the platform's database is on is full; nothing was lost: make room, and it goes on by itself."
-    )
+    sentence = "A disk of the platform is full; nothing was lost: make room, and it goes on by itself."
 
 
 def database_away() -> DatabaseAway | DiskFull:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 
+from coterie.core.disk import is_full
 from coterie.core.errors import CoterieError, ErrorKind
-from coterie.gateway.outage import UNANSWERED, WATCH, database_away
+from coterie.gateway.outage import UNANSWERED, WATCH, DiskFull, database_away
 from coterie_wire.errors import WireError
 from coterie_wire.messages import Problem
 
@@ -42,6 +43,9 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, UNANSWERED):
         WATCH.suspect()
         return problem_of(database_away())
+    if isinstance(error, OSError) and is_full(error):
+        logger.warning("a request failed: %s", error)
+        return problem_of(DiskFull(wait_s=5))
     logger.error("a request failed", exc_info=error)
     return problem("internal", HTTPStatus.INTERNAL_SERVER_ERROR, "The platform failed; its log says how.")
 

@@ -1,5 +1,6 @@
 """Files that are whole or absent: Django's file storage, with a rename after the bytes have reached the disk."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -13,11 +14,24 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage
 
 from coterie.core.disk import sync_directory
-from coterie.storage.interface import Store
+from coterie.storage.interface import StorageUnavailable, Store
 
 DRAFTS = ".drafts"
 DRAFT_LASTS_S = 3600.0
 """A draft that was changed more recently may still be written to."""
+AWAY = {
+    errno.EROFS,  # what Linux makes of a file system whose disk fails
+    errno.EIO,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENOTCONN,
+    errno.ENODEV,
+    errno.EACCES,
+    errno.EPERM,
+}
+"""Errors of a file system as a whole, which a network or a person brings back; a full one is told as such."""
 
 
 class DurableFileSystemStorage(Store, FileSystemStorage):
@@ -25,19 +39,30 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
 
     def create(self, name: str, content: bytes) -> bool:
         """See `Store`: a link, unlike a rename, replaces nothing."""
-        target = self._target(name)
-        with self._draft(ContentFile(content)) as draft:
-            try:
-                target.hardlink_to(draft)
-            except FileExistsError:
-                return False
-        sync_directory(target.parent)
+        with _answering():
+            target = self._target(name)
+            with self._draft(ContentFile(content)) as draft:
+                try:
+                    target.hardlink_to(draft)
+                except FileExistsError:
+                    return False
+            sync_directory(target.parent)
         return True
+
+    def open(self, name: str, mode: str = "rb") -> "File[bytes]":
+        """See `Store`."""
+        with _answering():
+            return super().open(name, mode)
+
+    def delete(self, name: str) -> None:
+        """See `Store`."""
+        with _answering():
+            super().delete(name)
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """See `Store`."""
         sizes = {}
-        with suppress(FileNotFoundError), os.scandir(self.path(folder)) as entries:
+        with _answering(), suppress(FileNotFoundError), os.scandir(self.path(folder)) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
                     if entry.is_file():
@@ -46,10 +71,9 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
 
     def folders(self, folder: str = "") -> set[str]:
         """See `Store`."""
-        try:
+        with _answering(), suppress(FileNotFoundError):
             return {path.name for path in Path(self.path(folder)).iterdir() if path.is_dir() and path.name != DRAFTS}
-        except FileNotFoundError:
-            return set()
+        return set()
 
     def clear(self, folder: str) -> None:
         """See `Store`."""
@@ -75,10 +99,11 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
         return removed
 
     def _save(self, name: str, content: "File[bytes]") -> str:
-        target = self._target(name)
-        with self._draft(content) as draft:
-            draft.replace(target)
-        sync_directory(target.parent)
+        with _answering():
+            target = self._target(name)
+            with self._draft(content) as draft:
+                draft.replace(target)
+            sync_directory(target.parent)
         return name
 
     def _target(self, name: str) -> Path:
@@ -102,3 +127,14 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
             yield draft
         finally:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Raises StorageUnavailable where the block meets a file system that is away; errors of a file pass."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in AWAY:
+            raise
+        raise StorageUnavailable(problem=error.strerror or str(error)) from error

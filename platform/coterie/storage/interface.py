@@ -16,7 +16,7 @@ class StorageUnavailable(CoterieError):
 
     code = "storage.unavailable"
     kind = ErrorKind.UNAVAILABLE
-    sentence = "The object storage does not answer as it should: {problem}."
+    sentence = "The file storage does not answer as it should: {problem}."
 
     def __init__(self, *, problem: str) -> None:
         super().__init__(problem=problem)

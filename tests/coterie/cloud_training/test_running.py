@@ -157,7 +157,7 @@ def paused_s(at: float) -> float:
 @pytest.mark.parametrize(
     ("lacking", "code", "told"),
     [
-        (storage_away, "storage.unavailable", "The object storage does not answer as it should"),
+        (storage_away, "storage.unavailable", "The file storage does not answer as it should"),
         (disk_full, "child.disk_full", "No space left on device"),
     ],
 )

@@ -475,7 +475,7 @@ class TestStorageThatDoesNotAnswer:
             assert merged(round_, merger=away, at=at).state == "merging"
             assert round_.reason_code == "merging.storage_away"
             at = (Merge.objects.get().postponed_until - later(0)).total_seconds()
-        assert "300 s from now: The object storage does not answer" in round_.reason_sentence
+        assert "300 s from now: The file storage does not answer" in round_.reason_sentence
         assert "connection refused" in round_.reason_sentence
         repair = faults(at)["merge_fails"]
         assert (repair.code, repair.advice[:22]) == ("merging.storage_away", "See why the object sto")

@@ -1,5 +1,6 @@
 """Files are whole or absent, and what killed writers leave goes."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from django.core.files.storage import storages
 
 from coterie.registry.tasks import tidy
 from coterie.storage.files import DRAFTS, DurableFileSystemStorage
+from coterie.storage.interface import StorageUnavailable
 from tests.coterie.storage.conformance import StoreConformance
 
 DAY_S = 24 * 3600
@@ -61,6 +63,38 @@ def test_a_file_is_written_apart_and_absent_until_it_is_whole(
     assert files(tmp_path) == []
     storage.save("ab/cd/whole", ContentFile(b"all of it"))
     assert files(tmp_path) == [Path("ab/cd/whole")]
+
+
+class Failing(File):
+    """Content during whose writing the file system fails."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(None, name="failing")
+        self.number = number
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        yield b"half"
+        raise OSError(self.number, os.strerror(self.number))
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_file_system_that_is_away_is_no_fault_of_a_file(
+    storage: DurableFileSystemStorage, tmp_path: Path, number: int
+) -> None:
+    with pytest.raises(StorageUnavailable, match=os.strerror(number)):
+        storage.save("ab/cd/whole", Failing(number))
+    assert files(tmp_path) == []
+    with pytest.raises(OSError, match="No space left") as full:
+        storage.save("ab/cd/whole", Failing(errno.ENOSPC))
+    assert full.value.errno == errno.ENOSPC
+
+
+def test_a_place_where_nobody_may_write_is_away() -> None:
+    nowhere = DurableFileSystemStorage(location="/sys/nowhere")
+    for keep in (lambda: nowhere.create("ab/name", b"content"), lambda: nowhere.save("name", ContentFile(b"content"))):
+        with pytest.raises(StorageUnavailable):
+            keep()
+    assert nowhere.folders() == set() and nowhere.sizes("ab") == {}
 
 
 WRITES_AND_IS_KILLED = """

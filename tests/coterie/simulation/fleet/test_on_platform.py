@@ -141,7 +141,7 @@ def test_an_answer_that_is_no_platforms_is_told() -> None:
 
 
 def test_it_says_once_why_runs_wait() -> None:
-    away = "it goes on 5 s from now: The object storage does not answer"
+    away = "it goes on 5 s from now: The file storage does not answer"
     waits = state(0, "queued", reason_code="storage.unavailable", reason_sentence=away)
     platform = Scripted(
         FLEET,
