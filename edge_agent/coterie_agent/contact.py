@@ -344,7 +344,7 @@ class Contact:
         progress = now.progress
         if is_masked and progress is not None:
             progress = msgspec.structs.replace(progress, steps_done=0, steps_total=0)
-        step_s = None if is_masked else self.journal.measured("train_step_s")
+        step_s = None if is_masked else self.journal.measurement("train_step_s")
         capabilities = msgspec.structs.replace(self.capabilities, train_step_s=step_s)
         if self._ignores_unknown:
             capabilities = msgspec.structs.replace(

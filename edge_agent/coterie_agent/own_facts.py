@@ -15,8 +15,8 @@ def own_facts(store: Store, now: Now) -> OwnFacts:
         class_counts=store.samples.class_counts(),
         quantities={
             "samples": float(store.samples.usable()),
-            "train_step_s": store.journal.measured("train_step_s"),
-            "upload_s": store.journal.measured("upload_s"),
+            "train_step_s": store.journal.measurement("train_step_s"),
+            "upload_s": store.journal.measurement("upload_s"),
             "temperature_c": conditions.temperature_c,
             "cores": float(device.cores),
             "memory_bytes": float(device.memory_bytes),

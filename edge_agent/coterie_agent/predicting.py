@@ -105,4 +105,4 @@ def _smaller_form(store: Store, home: Home, manifest: Manifest, *, threads: int)
         log.warning("the form %s of the model is lost: %s [%s]", known.chosen, error.detail, error.code)
         store.variants.delete()
         return None
-    return known.chosen, Predictor.alone(content, manifest.model, threads=threads)
+    return known.chosen, Predictor.self_contained(content, manifest.model, threads=threads)

@@ -62,7 +62,7 @@ def take_forms(
         return None
     for name, graph in graphs.items():
         try:
-            if not measure(name, Predictor.alone(variants.read(graph), spec, threads=threads)):
+            if not measure(name, Predictor.self_contained(variants.read(graph), spec, threads=threads)):
                 return None
         except AgentError as error:
             log.warning("the form %s of the model does not run here: %s [%s]", name, error.detail, error.code)

@@ -299,7 +299,7 @@ class Worker:
             checkpoint_s=self.config.checkpoint_s,
             halt=partial(self._halt, assignment),
             report=partial(self._report_steps, assignment),
-            timed=partial(self._forms.keep, manifest, "step", FLOAT32),
+            record_durations=partial(self._forms.keep, manifest, "step", FLOAT32),
             rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         )
@@ -509,7 +509,7 @@ class Worker:
         if closes_at is None:
             return None
         margin_s = min(_LONGEST_MARGIN_S, 0.1 * assignment.remaining_s)
-        margin_s += 2 * (finishing_s + (self.store.journal.measured("upload_s") or 0.0))
+        margin_s += 2 * (finishing_s + (self.store.journal.measurement("upload_s") or 0.0))
         return Halt.ENOUGH if closes_at - time.monotonic() < margin_s else None
 
     def _must_pause(self, assignment: Assignment) -> bool:

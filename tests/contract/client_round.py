@@ -219,7 +219,7 @@ def _distill(rows: Rows) -> Mapping[str, object]:
             found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=lambda: False)
             assert found is not None
             losses.append(found.loss)
-            training.judged(wanted, found.loss)
+            training.record_loss(wanted, found.loss)
         personal = training.trained()
         result = client.finish(personal)
         made.append(
@@ -256,12 +256,12 @@ def _personal(rows: Rows, document: Mapping[str, object], own: Tensors | None) -
         found = predictor.measure(rows, loss_of=wanted.ids, accuracy_of=(), stop=lambda: False)
         assert found is not None
         losses.append(found.loss)
-        training.judged(wanted, found.loss)
+        training.record_loss(wanted, found.loss)
     held_out, trained = training.parts.held_out, training.trained()
     figures = []
     for version in (received, trained):
         predictor.set_parameters(version)
-        each = predictor.each(rows, held_out, stop=lambda: False)
+        each = predictor.measure_each(rows, held_out, stop=lambda: False)
         assert each is not None
         figures.append(each)
     return {

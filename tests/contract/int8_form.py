@@ -32,7 +32,7 @@ def outputs_of(written: Mapping[str, Any]) -> tuple[Float32, Float32]:
     rows = [StoredRow(0, np.array(x, np.float32).tobytes(), 0) for x in written["x"]]
     received = decode_tensors(b64decode(written["parameters"]), expected=spec.parameters)
     whole = Predictor(b64decode(written["predict"]), spec, received, {}, threads=1)
-    return whole.outputs(rows), Predictor.alone(b64decode(written["form"]), spec, threads=1).outputs(rows)
+    return whole.outputs(rows), Predictor.self_contained(b64decode(written["form"]), spec, threads=1).outputs(rows)
 
 
 def made() -> Mapping[str, object]:

@@ -174,4 +174,6 @@ def test_a_graph_alone_gives_what_the_version_gives() -> None:
     whole = Predictor(predict_graph(), SPEC, parameters(OTHER), {}, threads=1)
     x, _ = samples(20)
     rows = [StoredRow(0, row.tobytes(), 0) for row in x]
-    np.testing.assert_allclose(Predictor.alone(alone(), SPEC, threads=1).outputs(rows), whole.outputs(rows), rtol=1e-6)
+    np.testing.assert_allclose(
+        Predictor.self_contained(alone(), SPEC, threads=1).outputs(rows), whole.outputs(rows), rtol=1e-6
+    )

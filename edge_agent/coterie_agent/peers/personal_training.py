@@ -116,9 +116,9 @@ class PersonalTraining:
             peers.compare(tuned, before=self.before, own=None)  # they cannot be compared
             return True
         predictor = self._predictor(held.parameters(), held.frozen())
-        by_version = predictor.each(samples, parts.held_out, stop=self._must_stop)
+        by_version = predictor.measure_each(samples, parts.held_out, stop=self._must_stop)
         predictor.set_parameters(own)
-        by_own = predictor.each(samples, parts.held_out, stop=self._must_stop)
+        by_own = predictor.measure_each(samples, parts.held_out, stop=self._must_stop)
         if by_version is None or by_own is None:
             return False
         answers = still_answers(by_own, by_version)
@@ -228,14 +228,14 @@ class PersonalTraining:
         except AgentError as error:
             if error.code != "agent.diverged":
                 raise
-        run.trainer.training.judged(step, loss)
+        run.trainer.training.record_loss(step, loss)
         return True
 
     def _figures(self, run: _Run, parameters: Parameters) -> SampleFigures | None:
         """Figures of each held-out sample; None if it must stop."""
         run.predictor.set_parameters(parameters)
         held_out = run.trainer.training.parts.held_out
-        return run.predictor.each(self.store.samples, held_out, stop=self._must_stop)
+        return run.predictor.measure_each(self.store.samples, held_out, stop=self._must_stop)
 
     def _end(self, run: _Run) -> bool:
         """Predict with the better model from now on; False if it must stop before that is known."""

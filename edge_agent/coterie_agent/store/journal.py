@@ -131,7 +131,7 @@ class Journal:
         with self._database.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO measured VALUES (?1, ?2, seal(?1, ?2))", (name, float(value)))
 
-    def measured(self, name: str) -> float | None:
+    def measurement(self, name: str) -> float | None:
         with self._database.reading() as cursor:
             row = cursor.execute(
                 "SELECT value FROM measured WHERE name = ? AND seal IS seal(name, value)", (name,)

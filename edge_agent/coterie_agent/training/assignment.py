@@ -83,7 +83,7 @@ class Training:
     """Called between steps, with the seconds that finishing takes: why training should stop; None: it continues."""
     report: Callable[[int, int], None]
     """Called with the steps done and in total."""
-    timed: Callable[[Histogram], None]
+    record_durations: Callable[[Histogram], None]
     """Called with how long steps took, whenever it pauses or ends."""
     rest: Callable[[float], None]
     """Called after each step with the seconds it took; returns when the next may begin."""
@@ -157,7 +157,7 @@ class Training:
         ids = samples.ids(snapshot)
         if not ids:
             raise AgentError("data.no_samples", "no samples are left on the device that the plan would learn from")
-        if self.teaching is not None and not self.teaching.ask(ids, stop=self._paused):
+        if self.teaching is not None and not self.teaching.compute(ids, stop=self._paused):
             return None
         frozen = self.model.frozen()
         client = ClientRound(
@@ -177,7 +177,7 @@ class Training:
         step_s = trainer.step_s()
         if step_s is not None:
             self.store.journal.measure("train_step_s", step_s)
-        self.timed(trainer.durations.histogram())
+        self.record_durations(trainer.durations.histogram())
         if not finished:
             return None
         if client.training.steps_done == 0 and start is None:
@@ -265,7 +265,7 @@ class Training:
                 if found is None:
                     self._save(client, trainer, before)
                     return False
-                training.judged(wanted, found.loss)
+                training.record_loss(wanted, found.loss)
                 continue
             self._learn(wanted, trainer)
             self.report(training.steps_done, training.steps_total)

@@ -64,7 +64,7 @@ def _advanced(found: Evaluating, ids: Sequence[int], predictor: Predictor, sampl
     rows = samples.load(ids)
     if not rows:
         return msgspec.structs.replace(found, seen=found.seen + len(ids))
-    measured = predictor.measured(rows)
+    measured = predictor.measure_rows(rows)
     return msgspec.structs.replace(
         found,
         seen=found.seen + len(ids),

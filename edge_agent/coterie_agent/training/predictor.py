@@ -45,7 +45,7 @@ class Predictor:
         self.set_parameters(received)
 
     @classmethod
-    def alone(cls, content: bytes, spec: ModelSpec, *, threads: int) -> Self:
+    def self_contained(cls, content: bytes, spec: ModelSpec, *, threads: int) -> Self:
         """A graph that holds its parameters, as `coterie_wire.variants.Variant` has it; it only predicts.
 
         Raises AgentError ``model.contract`` or ``model.broken``.
@@ -86,7 +86,7 @@ class Predictor:
             if stop():
                 return None
             rows = samples.load(loss_of[start : start + _ROWS])
-            found = self.measured(rows)
+            found = self.measure_rows(rows)
             loss, seen = loss + float(found.losses.sum()), seen + len(rows)
             if found.right is not None:
                 chosen = np.fromiter((row.id in counted for row in rows), dtype=bool, count=len(rows))
@@ -97,7 +97,9 @@ class Predictor:
         has_accuracy = self._spec.task in TASKS_WITH_ACCURACY
         return Measure(loss / max(seen, 1), right / max(judged, 1) if has_accuracy else None)
 
-    def each(self, samples: SampleSource, ids: Sequence[int], *, stop: Callable[[], bool]) -> SampleFigures | None:
+    def measure_each(
+        self, samples: SampleSource, ids: Sequence[int], *, stop: Callable[[], bool]
+    ) -> SampleFigures | None:
         """The figures of each of the samples `ids`, which are not none; None if `stop` returned true before.
 
         Raises AgentError ``data.does_not_fit`` or ``model.broken``.
@@ -106,12 +108,12 @@ class Predictor:
         for start in range(0, len(ids), _ROWS):
             if stop():
                 return None
-            found.append(self.measured(samples.load(ids[start : start + _ROWS])))
+            found.append(self.measure_rows(samples.load(ids[start : start + _ROWS])))
         right = [one.right for one in found if one.right is not None]
         return SampleFigures(np.concatenate([one.losses for one in found]), np.concatenate(right) if right else None)
 
-    def measured(self, rows: Sequence[StoredRow]) -> SampleFigures:
-        """The figures of each of `rows`, of which there is one. Raises AgentError as `each` does."""
+    def measure_rows(self, rows: Sequence[StoredRow]) -> SampleFigures:
+        """The figures of each of `rows`, of which there is one. Raises AgentError as `measure_each` does."""
         batch = make_batch(rows, self._spec, size=len(rows))
         output, own = self._run(batch.inputs, batch.target)
         return measure(self._spec.task, output, batch.target, padding=self._spec.padding, own=own)

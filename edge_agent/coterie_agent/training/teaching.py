@@ -43,7 +43,7 @@ class Teaching:
     """Free space, in bytes, below which the teacher is removed after use."""
     threads: int
 
-    def ask(self, ids: Sequence[int], *, stop: Callable[[], bool]) -> bool:
+    def compute(self, ids: Sequence[int], *, stop: Callable[[], bool]) -> bool:
         """Store the teacher's probabilities for every sample; False if `stop` returned true before: it can resume.
 
         Raises AgentError ``bundle.*``, ``model.*`` or ``data.does_not_fit``, WireError ``tensors.*``.

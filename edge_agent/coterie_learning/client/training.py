@@ -105,7 +105,7 @@ class Training:
         """
         self.optimisation.step(batch, teacher)
 
-    def judged(self, task: Judge, loss: float) -> None:
+    def record_loss(self, task: Judge, loss: float) -> None:
         """Take the requested loss."""
         if self._is_first():
             self.loss_before = loss

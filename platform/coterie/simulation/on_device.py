@@ -118,7 +118,7 @@ def run_training(
             continue
         predictor = predictor or graphs.predictor(wanted.parameters)
         predictor.set_parameters(wanted.parameters)
-        training.judged(wanted, _loss(predictor, rows, wanted.ids, training))
+        training.record_loss(wanted, _loss(predictor, rows, wanted.ids, training))
     return training.trained()
 
 

@@ -66,7 +66,7 @@ def goes_on_answering(graphs: Graphs, rows: Rows, *, own: Tensors, version: Tens
 
 def _measured(predictor: Predictor, parameters: Tensors, rows: Rows, ids: Sequence[int]) -> SampleFigures:
     predictor.set_parameters(parameters)
-    found = predictor.each(rows, ids, stop=lambda: False)
+    found = predictor.measure_each(rows, ids, stop=lambda: False)
     assert found is not None, "nothing stops it"
     return found
 

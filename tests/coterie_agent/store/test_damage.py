@@ -121,7 +121,7 @@ READS: dict[str, tuple[Callable[[Store], object], Callable[[object], bool]]] = {
         lambda store: list(store.identity_log.entries()),
         lambda found: found == LOGGED[: len(found)],
     ),
-    "measured": (lambda store: store.journal.measured("train_step_s"), lambda found: found in (None, 0.25)),
+    "measured": (lambda store: store.journal.measurement("train_step_s"), lambda found: found in (None, 0.25)),
 }
 
 

@@ -45,7 +45,7 @@ def test_an_older_store_keeps_what_it_holds_and_learns_the_rest(home: Home) -> N
         connection.execute("PRAGMA user_version = 1")
         connection.commit()
     with open_store(home) as store:
-        assert store.journal.measured("train_step_s") == 0.5
+        assert store.journal.measurement("train_step_s") == 0.5
         store.peers.adopt(PersonalTensors("v1", b"tensors"))
         assert store.peers.personal() == ("v1", 1)
 

@@ -98,7 +98,7 @@ def train(store: Store, root: Path, bundle: Bundle, moment: Moments) -> None:
         checkpoint_s=0.0,
         halt=halt,
         report=lambda done, total: None,
-        timed=lambda durations: None,
+        record_durations=lambda durations: None,
         rest=lambda worked_s: None,
     ).run()
 

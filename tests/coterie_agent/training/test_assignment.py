@@ -64,7 +64,7 @@ def training(
         checkpoint_s=1000,
         halt=halt,
         report=lambda done, total: None,
-        timed=lambda durations: None,
+        record_durations=lambda durations: None,
         rest=lambda worked_s: None,
     )
 

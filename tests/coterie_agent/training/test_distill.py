@@ -86,7 +86,7 @@ class Device:
             checkpoint_s=1000,
             halt=lambda _: halt(next(asked)),
             report=lambda done, total: None,
-            timed=lambda durations: None,
+            record_durations=lambda durations: None,
             rest=lambda worked_s: None,
             teaching=self.teaching(teacher_seed, version) if parsed.local.needs_teacher() else None,
         ).run()
@@ -218,7 +218,7 @@ def test_the_teacher_is_heard(tmp_path: Path, bundle: Bundle) -> None:
     with device(tmp_path, bundle) as one:
         ids = one.store.samples.ids(one.store.samples.snapshot())
         teaching = one.teaching(5, "t1")
-        assert teaching.ask(ids, stop=lambda: False)
+        assert teaching.compute(ids, stop=lambda: False)
         found = teaching.probabilities(ids, ())
         rows = np.stack([np.frombuffer(row.x, np.float32) for row in one.store.samples.load(ids)])
         weights = parameters(5)
@@ -288,5 +288,5 @@ def test_a_teacher_of_another_task_is_refused(tmp_path: Path, bundle: Bundle) ->
         foreign = msgspec.structs.replace(teaching.teacher, classes=7)
         object.__setattr__(teaching, "teacher", foreign)
         with pytest.raises(AgentError) as refused:
-            teaching.ask([1], stop=lambda: False)
+            teaching.compute([1], stop=lambda: False)
         assert refused.value.code == "model.contract"

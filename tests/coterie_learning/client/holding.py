@@ -71,7 +71,7 @@ def hold(what: Given, *, restarts: bool = False, steps: int | None = None) -> Re
         if client.training.steps_done == steps:
             client.training.end_early()
         elif isinstance(wanted, Judge):
-            client.training.judged(wanted, _loss(wanted.parameters, wanted.ids))
+            client.training.record_loss(wanted, _loss(wanted.parameters, wanted.ids))
         else:
             teacher = np.full((len(wanted.ids), CLASSES), 1 / CLASSES, np.float32)
             client.training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size), teacher)

@@ -55,7 +55,7 @@ def train(kind: Personal, *, personal: Tensors | None = None, restarts: bool = F
     training = personal_training(what, STEPS)
     while (wanted := training.next_task()) is not None:
         if isinstance(wanted, Judge):
-            training.judged(wanted, loss(wanted.parameters, wanted.ids))
+            training.record_loss(wanted, loss(wanted.parameters, wanted.ids))
         else:
             training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size))
         if restarts:
@@ -159,7 +159,7 @@ def test_so_many_steps_at_the_rounds_step_size_for_adaptation(count: int) -> Non
     training, taken = personal_training(what, STEPS), 0
     while (wanted := training.next_task()) is not None:
         if isinstance(wanted, Judge):
-            training.judged(wanted, loss(wanted.parameters, wanted.ids))
+            training.record_loss(wanted, loss(wanted.parameters, wanted.ids))
         else:
             taken += 1
             training.learn(make_batch(rows(wanted.ids), SPEC, size=SPEC.batch_size))
