@@ -48,7 +48,7 @@ PLAN: Document = {
 
 
 class Member(Protocol):
-    """As much of a device as the story needs."""
+    """What is needed of a device here."""
 
     @property
     def name(self) -> str: ...
@@ -60,7 +60,7 @@ class Member(Protocol):
     def accuracy(self, samples: Samples) -> float: ...
 
 
-class Cast(NamedTuple):
+class PeerDevices(NamedTuple):
     """Who plays."""
 
     helped: DemoDevice
@@ -73,7 +73,9 @@ class Cast(NamedTuple):
         return (*self.helpers, self.helped, self.alone)
 
 
-def make_cast(samples: Samples, *, home: Path, environment: Mapping[str, str], rng: np.random.Generator) -> Cast:
+def make_peer_devices(
+    samples: Samples, *, home: Path, environment: Mapping[str, str], rng: np.random.Generator
+) -> PeerDevices:
     """Devices that see what is drawn from `samples`; the two that are compared see the same."""
 
     def device(name: str, sees: Samples, settings: str = ASKS_PEERS) -> DemoDevice:
@@ -81,7 +83,7 @@ def make_cast(samples: Samples, *, home: Path, environment: Mapping[str, str], r
 
     helpers = [device(name, _of(samples, digits, rng)) for name, digits in HELPERS.items()]
     familiar = _of(samples, FAMILIAR, rng)
-    return Cast(device("newcomer", familiar), device("loner", familiar, ASKS_NO_PEERS), helpers)
+    return PeerDevices(device("newcomer", familiar), device("loner", familiar, ASKS_NO_PEERS), helpers)
 
 
 def make_stream(samples: Samples, rng: np.random.Generator) -> Sequence[Samples]:
@@ -110,7 +112,7 @@ class _Learner:
 
 @dataclass(kw_only=True)
 class Peers:
-    """The story, one step at a time."""
+    """What these devices do beside the rounds, one step at a time."""
 
     helped: Member
     alone: Member

@@ -19,8 +19,8 @@ from coterie.demo.api import AllianceRow, Api
 from coterie.demo.devices import AgentFailed
 from coterie.demo.export import ExportArguments, Exported
 from coterie.demo.export_halves import JOB as EXPORT
+from coterie.demo.platform_and_agents import platform_ready
 from coterie.demo.screen import Screen
-from coterie.demo.stage import platform_ready
 from coterie_recipes.two_parties.generator import CLASSES, Population, draw_population
 from coterie_recipes.two_parties.generator import Party as Known
 from coterie_recipes.two_parties.models import BATCH_SIZE, LOWER_RECIPE, UPPER_RECIPE

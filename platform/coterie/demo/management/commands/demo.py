@@ -67,9 +67,9 @@ class Command(BaseCommand):
         # Only now: these need the demo's own dependencies.
         from coterie.demo.api import ApiFailed
         from coterie.demo.devices import AgentFailed
-        from coterie.demo.recipe_story import RecipeDemo
+        from coterie.demo.digits_demo import DigitsDemo
+        from coterie.demo.recipe_demo import RecipeDemo
         from coterie.demo.server import ServerFailed
-        from coterie.demo.story import Demo
         from coterie.demo.two_parties import NAME, AllianceDemo
 
         if recipe is not None and phone == "browser":
@@ -80,7 +80,7 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 if recipe is None:
                     browser = _start_browser(phone, screen)
-                    demo: Demo | RecipeDemo | AllianceDemo = Demo(
+                    demo: DigitsDemo | RecipeDemo | AllianceDemo = DigitsDemo(
                         state=settings.STATE,
                         port=port,
                         devices=devices,

@@ -17,10 +17,10 @@ from coterie.config.env import child_environment
 from coterie.demo.api import Api
 from coterie.demo.baselines import read_start
 from coterie.demo.devices import DemoDevice
-from coterie.demo.director import Director
+from coterie.demo.platform_and_agents import join_all, platform_ready
 from coterie.demo.screen import Screen, counted
+from coterie.demo.script_player import ScriptPlayer
 from coterie.demo.setting_up import stop_all
-from coterie.demo.stage import join_all, platform_ready
 from coterie.demo.view import View
 from coterie.recipes.export import JOB as EXPORT
 from coterie.recipes.export import ExportArguments, Exported
@@ -188,7 +188,7 @@ class RecipeDemo:
         )
         api.start_federation(federation)
         self.screen.say(f"{counted(self.devices, 'device')} joined; {counted(self.rounds, 'round')} to go")
-        return Director(self.screen, self.rounds, self.seed, fleet).follow(lambda: api.view(federation, tag=FLEET))
+        return ScriptPlayer(self.screen, self.rounds, self.seed, fleet).follow(lambda: api.view(federation, tag=FLEET))
 
     def _plan(self, file: str) -> Document:
         """The recipe's, in a hurry, of as many devices a round as can be asked while some are away."""

@@ -1,13 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.demo.scenario import Act, write_script
+from coterie.demo.script import ScriptedEvent, draw_script
 
 
 @given(devices=st.integers(1, 40), rounds=st.integers(1, 30), seed=st.integers(0, 1000))
 def test_the_fleet_never_shrinks_by_more_than_a_quarter_and_one_is_killed(devices: int, rounds: int, seed: int) -> None:
     away: set[int] = set()
-    script = write_script(devices=devices, rounds=rounds, seed=seed)
+    script = draw_script(devices=devices, rounds=rounds, seed=seed)
     for act in script:
         if act.event == "came back":
             away.remove(act.device)
@@ -20,7 +20,7 @@ def test_the_fleet_never_shrinks_by_more_than_a_quarter_and_one_is_killed(device
 
 
 def test_a_seed_writes_one_script() -> None:
-    script = write_script(devices=8, rounds=10, seed=0)
-    assert script == write_script(devices=8, rounds=10, seed=0)
+    script = draw_script(devices=8, rounds=10, seed=0)
+    assert script == draw_script(devices=8, rounds=10, seed=0)
     assert {act.event for act in script} == {"unplugged", "left Wi-Fi", "came back", "killed"}
-    assert all(isinstance(act, Act) for act in script)
+    assert all(isinstance(act, ScriptedEvent) for act in script)

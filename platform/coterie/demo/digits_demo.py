@@ -19,16 +19,16 @@ from coterie.demo.baselines import Baselines, InitialModel, measure_baselines, r
 from coterie.demo.chromium import Chromium
 from coterie.demo.devices import DemoDevice
 from coterie.demo.digits import CLASSES, Deal, Samples, deal, together
-from coterie.demo.director import Director
 from coterie.demo.export import JOB as EXPORT
 from coterie.demo.export import ExportArguments, Exported
-from coterie.demo.peers import PEERS, PLAN, Cast, Peers, make_cast, make_stream
+from coterie.demo.peers import PEERS, PLAN, PeerDevices, Peers, make_peer_devices, make_stream
 from coterie.demo.phone import NAME as PHONE
 from coterie.demo.phone import DemoPhone
+from coterie.demo.platform_and_agents import join_all, platform_ready
 from coterie.demo.report import Accuracy, Newcomer, PhoneShare, Report, UpdateBytes
 from coterie.demo.screen import Screen, counted
+from coterie.demo.script_player import ScriptPlayer
 from coterie.demo.setting_up import npz, stop_all, submit_digits
-from coterie.demo.stage import join_all, platform_ready
 from coterie.demo.view import View
 from coterie_learning.device_plan import LOCAL as LOCAL_KINDS
 from coterie_learning.plan import Document
@@ -40,7 +40,7 @@ FLEET = "fleet"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo:
+class DigitsDemo:
     """One run of the demo."""
 
     state: Path
@@ -79,8 +79,8 @@ class Demo:
                 for number, samples in enumerate(dealt.devices[: self.devices])
             ]
             everything, rng = together(dealt.devices), np.random.default_rng(self.seed)
-            cast = make_cast(everything, home=self.state / "devices", environment=environment, rng=rng)
-            joining = {FLEET: fleet, PEERS: cast.everybody}
+            members = make_peer_devices(everything, home=self.state / "devices", environment=environment, rng=rng)
+            joining = {FLEET: fleet, PEERS: members.everybody}
             stack.callback(stop_all, [device for devices in joining.values() for device in devices])
             ending = threading.Event()
             tokens = {tag: api.enrolment_token(uses=len(devices), tag=tag) for tag, devices in joining.items()}
@@ -110,8 +110,8 @@ class Demo:
                 phone = DemoPhone(self.browser, samples=dealt.devices[-1], state=self.state)
                 phone.join(url, api.enrolment_token(uses=1, tag=FLEET))
                 self.screen.say("A phone in a browser has joined by a link")
-            peers = pool.submit(self._peers, api, files, cloud, cast, dealt.held_out, make_stream(everything, rng))
-            director = Director(self.screen, self.rounds, self.seed, fleet, peers)
+            peers = pool.submit(self._peers, api, files, cloud, members, dealt.held_out, make_stream(everything, rng))
+            director = ScriptPlayer(self.screen, self.rounds, self.seed, fleet, peers)
             view = director.follow(lambda: api.view(federation, tag=FLEET))
             self.screen.doing("What it is compared with is still being trained" if not baselines.done() else "")
             compared = baselines.result()
@@ -149,7 +149,7 @@ class Demo:
         return federation
 
     def _peers(
-        self, api: Api, files: Exported, cloud: str, cast: Cast, held_out: Samples, stream: Sequence[Samples]
+        self, api: Api, files: Exported, cloud: str, members: PeerDevices, held_out: Samples, stream: Sequence[Samples]
     ) -> Peers:
         """Devices that learn outside of rounds, on a pair of their own, which no round changes."""
         pair = submit_digits(api, PEERS, files)
@@ -159,9 +159,9 @@ class Demo:
         federation = api.create_federation(name=PEERS, pair=pair, plan=PLAN, device_tag=PEERS)
         api.start_federation(federation)
         return Peers(
-            helped=cast.helped,
-            alone=cast.alone,
-            helpers=cast.helpers,
+            helped=members.helped,
+            alone=members.alone,
+            helpers=members.helpers,
             stream=stream,
             held_out=held_out,
             look=lambda: api.help_requests(federation),
