@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from coterie_agent.bounded_server import BoundedHandler, BoundedServer, at_fault
 from coterie_agent.errors import AgentError, Exit
@@ -66,8 +66,9 @@ class PeerServer(BoundedServer):
         path: str,
         max_body_bytes: int = MAX_BODY_BYTES,
         beside: Mapping[str, PeerHandler[Any]] | None = None,
+        table: Literal["gossip", "relay"] = "relay",
     ) -> None:
-        """`beside`: other handlers, by path. Raises AgentError ``relay.port_taken``."""
+        """`beside`: other handlers, by path; `table` of agent.toml says the port. Raises AgentError ``relay.port_taken``."""
         handlers = {path: handler, **(beside or {})}
         self.bound(MAX_CONNECTIONS, each=OF_AN_ADDRESS)
         self.room = Room(BODIES_AT_ONCE * max_body_bytes)
@@ -75,7 +76,7 @@ class PeerServer(BoundedServer):
         try:
             super().__init__(("", port), partial(_Handler, handlers, max_body_bytes))  # neighbours call it
         except OSError as error:
-            detail = f"port {port} for neighbours: {error.strerror}; choose another in agent.toml"
+            detail = f"port {port} for neighbours: {error.strerror}; choose another in agent.toml, [{table}]"
             raise AgentError("relay.port_taken", detail, exit_code=Exit.BAD_CONFIG) from error
 
     def server_bind(self) -> None:

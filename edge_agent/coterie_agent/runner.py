@@ -304,6 +304,7 @@ class Runner:
             path=MEETINGS_PATH,
             max_body_bytes=MAX_BODY_BYTES,
             beside={**beside, **others},
+            table="gossip",
         )
 
     def _island(self, identity: Identity, exclusions: Exclusions) -> IslandMembership:

@@ -11,6 +11,7 @@ import pytest
 
 from coterie_agent import peer_server
 from coterie_agent.bounded_server import MAX_HEAD_BYTES
+from coterie_agent.errors import AgentError
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.neighbour import ask_neighbour
 from coterie_agent.peer_server import BODIES_AT_ONCE, MAX_CONNECTIONS, MAX_LINE_BYTES, OF_AN_ADDRESS, PeerServer
@@ -69,6 +70,11 @@ def status(port: int, request: bytes, address: str = "127.0.0.1") -> bytes:
 
 def call(body: bytes, length: int | None = None) -> bytes:
     return b"POST /calls HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body) if length is None else length, body)
+
+
+def test_a_port_that_is_taken_is_told_with_the_table_that_names_it(port: int, handler: Desk) -> None:
+    with pytest.raises(AgentError, match=rf"port {port} for neighbours: .* another in agent\.toml, \[gossip\]"):
+        PeerServer(port, handler, path="/calls", table="gossip")
 
 
 NEIGHBOUR = call(b"neighbour\n" + bytes(1000))

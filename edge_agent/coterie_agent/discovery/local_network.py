@@ -73,6 +73,7 @@ class LocalNetwork:
             detail = "looking on the local network needs zeroconf: pip install 'coterie-agent[mdns]'"
             message = f"{detail}, or take local_network = false in agent.toml, [discovery]"
             raise AgentError("discovery.no_zeroconf", message, exit_code=Exit.BAD_CONFIG) from error
+        logging.getLogger("zeroconf").setLevel(logging.ERROR)  # it warns, with tracebacks, of each network that is away
         announced = self.announced()
         self._seen = (announced, own_addresses())
         families = IPVersion.All if socket.has_dualstack_ipv6() else IPVersion.V4Only
