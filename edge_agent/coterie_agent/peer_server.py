@@ -68,7 +68,9 @@ class PeerServer(BoundedServer):
         beside: Mapping[str, PeerHandler[Any]] | None = None,
         table: Literal["gossip", "relay"] = "relay",
     ) -> None:
-        """`beside`: other handlers, by path; `table` of agent.toml says the port. Raises AgentError ``relay.port_taken``."""
+        """`beside`: other handlers, by path; `table`: of agent.toml, names the port. Raises AgentError
+        ``relay.port_taken``.
+        """
         handlers = {path: handler, **(beside or {})}
         self.bound(MAX_CONNECTIONS, each=OF_AN_ADDRESS)
         self.room = Room(BODIES_AT_ONCE * max_body_bytes)
