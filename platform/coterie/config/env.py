@@ -246,7 +246,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             raise msgspec.ValidationError(
                 f"scaled mode needs {', '.join(PREFIX + name.upper() for name in missing)} as well"
             )
-        env._check_database()
+        env._check_servers()
+        env._check_signing_key()
         env._check_addresses()
         env._check_object_storage()
         env._check_provider()
@@ -258,7 +259,14 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         env.quotas()
         return env
 
-    def _check_database(self) -> None:
+    def _check_signing_key(self) -> None:
+        if re.fullmatch("([0-9A-Fa-f]{64})?", self.signing_key) is None:
+            raise msgspec.ValidationError("COTERIE_SIGNING_KEY must be 64 hexadecimal digits")
+
+    def _check_servers(self) -> None:
+        broker = urlsplit(self.redis_url).scheme
+        if self.redis_url and broker not in ("redis", "rediss"):
+            raise msgspec.ValidationError("COTERIE_REDIS_URL must look like redis://host:port/db")
         place = urlsplit(self.database_url)
         if self.database_url and (place.scheme not in ("postgresql", "postgres") or not place.path.strip("/")):
             raise msgspec.ValidationError(
