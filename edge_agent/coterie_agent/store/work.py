@@ -132,6 +132,10 @@ class WorkStore:
             return None
         return Checkpoint(from_json(progress, TrainingProgress), client, tensors, best)
 
+    def drop_checkpoint(self) -> None:
+        """Forget the checkpoint: training begins anew."""
+        self._remove("checkpoint")
+
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         progress = msgspec.json.encode(checkpoint.progress)
         row = (progress, checkpoint.tensors, checkpoint.best, checkpoint.client)

@@ -21,7 +21,7 @@ from coterie_agent.training.halt import Halt
 from coterie_agent.training.model import Model, read_parameters
 from coterie_agent.training.predictor import Measure, Predictor
 from coterie_agent.training.teaching import Teaching
-from coterie_agent.training.trainer import Trainer, open_steps, train_graph
+from coterie_agent.training.trainer import SamplesGone, Trainer, open_steps, train_graph
 from coterie_agent.training.turns import stream_part
 from coterie_learning.client.optimisation import OpenSteps
 from coterie_learning.client.round import ClientRound, Given
@@ -148,15 +148,29 @@ class Training:
     def train(self, start: TrainingStart | None = None) -> EndedTraining | None:
         """The steps of one training, from the version or from `start`; None if it was paused, with a checkpoint kept.
 
+        Where the owner replaces the samples meanwhile, a training from the version begins anew with the others.
         Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*``.
         """
+        while True:
+            try:
+                return self._train(start)
+            except SamplesGone as error:
+                if start is not None:
+                    raise _no_samples() from error
+                log.warning(
+                    "the samples that were learned from are gone; training begins anew with those that are there"
+                )
+                self.store.work.drop_checkpoint()
+
+    def _train(self, start: TrainingStart | None) -> EndedTraining | None:
+        """As `train`, but raises SamplesGone."""
         manifest, samples = self.model.manifest, self.store.samples
         checkpoint = self.store.work.checkpoint()
         progress = checkpoint.progress if checkpoint else start.progress if start else None
         snapshot = progress.snapshot if progress else self._snapshot()
         ids = samples.ids(snapshot)
         if not ids:
-            raise AgentError("data.no_samples", "no samples are left on the device that the plan would learn from")
+            raise _no_samples() if checkpoint is None else SamplesGone
         if self.teaching is not None and not self.teaching.compute(ids, stop=self._paused):
             return None
         frozen = self.model.frozen()
@@ -276,7 +290,8 @@ class Training:
 
     def _learn(self, wanted: Learn, trainer: Trainer) -> None:
         worked_s = trainer.train_s
-        trainer.learn(wanted)
+        if not trainer.learn(wanted):
+            raise SamplesGone
         self.rest(trainer.train_s - worked_s)
 
     def _save(self, client: ClientRound, trainer: Trainer, before: TrainingProgress) -> None:
@@ -334,6 +349,10 @@ class Training:
         late = self.store.peers.portions_after(self.assignment.assignment)
         personal = client.with_late_portions(trained, late)
         return PersonalTensors(self.model.manifest.version, encode_tensors(dict(personal)))
+
+
+def _no_samples() -> AgentError:
+    return AgentError("data.no_samples", "no samples are left on the device that the plan would learn from")
 
 
 def read_states(store: Store, federation: str) -> States:

@@ -22,6 +22,10 @@ Teacher = Callable[[Sequence[int]], Float32]
 """A teacher's probabilities [samples, *output] of the samples of some numbers."""
 
 
+class SamplesGone(Exception):
+    """None of a training's samples is on the device any more, as its owner has replaced them."""
+
+
 class Trainer:
     """Carries out the steps that a training wants."""
 
@@ -36,8 +40,8 @@ class Trainer:
         """Largest resident size of this process after a step: the arena keeps what a step took."""
         self._process = psutil.Process()
 
-    def learn(self, wanted: Learn) -> None:
-        """One optimisation step.
+    def learn(self, wanted: Learn) -> int:
+        """One optimisation step; how many of its samples were still on the device.
 
         Raises AgentError ``data.does_not_fit``, ``model.broken`` or ``agent.diverged``, or WireError
         ``plan.does_not_fit``.
@@ -55,6 +59,7 @@ class Trainer:
         self.durations.add(elapsed)
         self._step_s = [*self._step_s[1 - _TIMED_STEPS :], elapsed]
         self.memory_bytes = max(self.memory_bytes, self._process.memory_info().rss)
+        return len(rows)
 
     def step_s(self) -> float | None:
         """Median duration of the latest steps, in seconds; None before the first."""

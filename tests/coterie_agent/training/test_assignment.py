@@ -108,6 +108,32 @@ def test_training_rests_after_each_step_for_as_long_as_it_is_told(stocked: Store
     assert sum(worked) == pytest.approx(offer.train_s)
 
 
+@pytest.mark.parametrize("paused", [False, True])
+def test_samples_that_the_owner_replaces_meanwhile_are_learned_from_anew(
+    stocked: Store, home: Home, bundle: Bundle, paused: bool
+) -> None:
+    features, labels = samples(7)
+    others = [Row(x.tobytes(), int(y)) for x, y in zip(features, labels, strict=True)]
+    asked = iter(range(10**6))
+
+    def replace(_: float) -> Halt | None:
+        if next(asked) != 4:
+            return None
+        stocked.samples.add(others, max_samples=1000, replace=True)
+        return Halt.PAUSE if paused else None
+
+    begun = training(stocked, home.root, bundle, replace)
+    assert begun.run() is not paused
+    assert not paused or begun.run()
+    offer = stocked.work.offer()
+    assert offer is not None
+    stocked.work.finish("dropped", "", now=0)
+    assert training(stocked, home.root, bundle, lambda _: None).run()
+    of_others_alone = stocked.work.offer()
+    assert of_others_alone is not None
+    assert (offer.sha256, offer.samples) == (of_others_alone.sha256, of_others_alone.samples)
+
+
 OWN = {"kind": "distill", "lambda_d": 1.0, "epochs": 2}
 STANDING = StandingPlan("d" * 64, "digits", msgspec.Raw(b"{}"))
 
