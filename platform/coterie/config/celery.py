@@ -29,6 +29,15 @@ def refuse_other_schema(**_: object) -> None:
 
 
 @signals.worker_init.connect
+def refuse_other_files(**_: object) -> None:
+    """Exit before a worker takes the platform's files for lost; a beat reads none."""
+    from coterie.config.schema import exit_unless_files_are_here  # its models need Django set up
+
+    if not settings.EMBEDDED:
+        exit_unless_files_are_here()
+
+
+@signals.worker_init.connect
 def watch_worker(**_: object) -> None:
     """Record a worker's sign of life; embedded mode's server does that itself."""
     from coterie.config.monitoring.begin import begin_monitoring  # its models need Django set up

@@ -25,6 +25,7 @@ from coterie.fleet.certificates import has_certificate
 from coterie.fleet.selectors import enrolled_devices
 from coterie.fleet.signing_keys import Succession, refusing
 from coterie.registry.models import Blob
+from coterie.registry.verifying import is_elsewhere
 from coterie.storage.interface import store_of
 
 State = Literal["fine", "warning", "wrong"]
@@ -190,7 +191,9 @@ def _certificates() -> Told:
 def _files() -> Told:
     damaged = Blob.objects.filter(removed_at=None, damaged_at__isnull=False).count()
     kept = Blob.objects.filter(removed_at=None).count()
-    if damaged:
+    if is_elsewhere():
+        yield "wrong", f"none of {kept} is in {settings.STATE}: is the shared directory mounted?"
+    elif damaged:
         yield "wrong", f"{damaged} of {kept} are damaged and have no copy: coterie scrub"
     else:
         yield "fine", f"none of {kept} is known to be damaged"

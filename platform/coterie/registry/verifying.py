@@ -20,6 +20,8 @@ from coterie.core.events import notify_consoles
 from coterie.registry.content import BLOBS, ContentStore
 from coterie.registry.errors import BlobDamaged
 from coterie.registry.models import Blob
+from coterie.storage.files import DurableFileSystemStorage
+from coterie.storage.interface import store_of
 from coterie_wire.bundle import BlobRef
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,10 @@ BYTES_AT_ONCE = 64 << 20
 """Read in one turn of scrubbing, or one blob if that is larger: a mebibyte a second, as there is a turn each minute."""
 
 
+OLDEST = 3
+"""So many of the oldest blobs are looked for at a start: one that is lost is a damaged file, all are another place."""
+
+
 class Scrubbed(NamedTuple):
     """What was read."""
 
@@ -45,6 +51,18 @@ class Scrubbed(NamedTuple):
     """Hashes of damaged files that were replaced by a copy."""
     damaged: tuple[str, ...]
     """Hashes of damaged files without a copy."""
+
+
+def is_elsewhere() -> bool:
+    """Whether this machine's directory of files is not that of the platform: none of its oldest files is there that is
+    not known to be lost, as where a share is not mounted. An object storage says by itself that a bucket is missing."""
+    store = store_of("default")
+    if not isinstance(store, DurableFileSystemStorage):
+        return False
+    known = Blob.objects.filter(removed_at=None, damaged_at=None).order_by("created_at")
+    oldest = known.values_list("sha256", flat=True)[:OLDEST]
+    places = [Path(store.location).parent / BLOBS.place(sha256) for sha256 in oldest]
+    return bool(places) and not any(place.exists() for place in places)
 
 
 class _Fresh:

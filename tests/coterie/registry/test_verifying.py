@@ -18,8 +18,9 @@ from coterie.registry.content import BLOBS
 from coterie.registry.errors import BlobDamaged
 from coterie.registry.models import Blob
 from coterie.registry.services import store_file
-from coterie.registry.verifying import EVERY, open_blob, scrub, sound_path
+from coterie.registry.verifying import EVERY, is_elsewhere, open_blob, scrub, sound_path
 from coterie.repairs.faults import find_faults
+from coterie.storage.files import DurableFileSystemStorage
 from tests.coterie.world import START, keep, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
@@ -165,3 +166,16 @@ def test_the_command_says_what_is_damaged_and_fails(blob: Blob) -> None:
     flip(blob.pk)
     call_command("scrub", stdout=told)
     assert told.getvalue().count("0 replaced by a copy, 0 damaged\n") == 2
+
+
+def test_a_directory_without_the_oldest_files_is_not_the_platforms(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert not is_elsewhere(), "a new platform has no files"
+    sha256 = keep(b"the oldest").pk
+    assert not is_elsewhere()
+    empty = DurableFileSystemStorage(location=tmp_path / "blobs")
+    monkeypatch.setattr(verifying, "store_of", lambda _alias: empty)
+    assert is_elsewhere()
+    Blob.objects.filter(pk=sha256).update(damaged_at=START)
+    assert not is_elsewhere(), "that it is lost is known"
