@@ -1,5 +1,6 @@
 """Reads samples from a CSV, NPZ or JSON lines file."""
 
+import codecs
 import csv
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,9 @@ def _read_csv(path: Path, check: RowCheck) -> Iterator[Row]:
             header = next(reader, None)
             if header is None:
                 raise refusal("ingest.empty", f"{path.name} is empty")
+            if len(header) == 1 and (found := set(";\t") & set(header[0])):
+                detail = f"{path.name}: commas separate columns (and a point decimals), not {found.pop()!r}"
+                raise refusal("ingest.malformed", detail)
             if header.count(LABEL) > 1:
                 raise refusal("ingest.malformed", f"{path.name}: the first line names several columns {LABEL!r}")
             label = header.index(LABEL) if LABEL in header else None
@@ -86,7 +90,9 @@ def _read_json_lines(path: Path, check: RowCheck) -> Iterator[Row]:
             where = f"{path.name}, line {number}"
             if len(line) > MAX_LINE:
                 raise refusal("ingest.malformed", f"{where}: longer than {MAX_LINE} bytes")
-            if line.isspace():
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if not line.strip():
                 continue
             try:
                 row = rows.decode(line)

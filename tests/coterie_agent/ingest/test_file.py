@@ -43,11 +43,20 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, write: Callable[[Path]
     assert [row.x for row in unlabelled] == [row.x for row in ROWS]
 
 
+@pytest.mark.parametrize("write", [csv, json_lines])
+def test_a_mark_of_the_byte_order_is_no_part_of_the_text(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    path = write(tmp_path / "samples")
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert list(read_rows(path, RowCheck(None))) == ROWS
+
+
 @pytest.mark.parametrize(
     ("name", "text", "code", "words"),
     [
         ("a.csv", "", "ingest.empty", "a.csv"),
         ("a.csv", "a,b\n1,2\n", "ingest.no_label", "first line"),
+        ("a.csv", "a;b;label\n1,5;2;0\n", "ingest.malformed", "commas separate columns"),
+        ("a.csv", "a\tb\tlabel\n1\t2\t0\n", "ingest.malformed", "commas separate columns"),
         ("a.csv", "a,label,label\n1,0,0\n", "ingest.malformed", "several columns"),
         ("a.csv", "a,label\n1,0\nx,1\n", "ingest.not_a_number", "line 3"),
         ("a.csv", "a,label\nnan,0\n", "ingest.not_a_number", "line 2"),
