@@ -17,6 +17,7 @@ from coterie.compile.errors import UnsupportedParameter
 from coterie.compile.flat import joined
 from coterie.compile.loss_program import Criterion, LossProgram
 from coterie.compile.losses import LossAndGradient, loss_and_gradient, soft_targets
+from coterie.compile.own_gradients import refuse_own_gradients
 from coterie.compile.recipe.loss.cross_entropy import CrossEntropy
 from coterie.compile.recipe.loss.next_token import NextToken
 from coterie.compile.service import in_service
@@ -49,7 +50,7 @@ class CloudProgram:
     def __init__(self, program: ExportedProgram, loss: Criterion = CLASSIFIER, computing: Computing = ON_CPU) -> None:
         """Parameters on PyTorch's device ``meta`` have no numbers until `put` sets them.
 
-        Raises UnsupportedSignature, UnsupportedParameter, LossMismatch or FixedBatch.
+        Raises UnsupportedSignature, UnsupportedParameter, LossMismatch, NoGradient or FixedBatch.
         """
         self.loss = loss
         """On the CPU."""
@@ -63,6 +64,7 @@ class CloudProgram:
             if bool(tensor.isnan().any()) or not (is_mask or bool(tensor.isfinite().all())):
                 raise UnsupportedParameter(name=name, found="not finite")
         self.signature: Signature = check_signature(program, loss)
+        refuse_own_gradients(program)
         self._training = computing.graph(program.graph_module)
         self._service = in_service(self._training, program.graph_signature.inputs_to_buffers)
         self._loss_in_training = (

@@ -21,7 +21,7 @@ SAMPLES = 4
 def try_cloud(program: ExportedProgram, loss: Criterion) -> CloudProgram:
     """The cloud model, after one step on synthetic samples.
 
-    Raises UnsupportedSignature, LossMismatch, FixedBatch or NotTrainable.
+    Raises UnsupportedSignature, LossMismatch, NoGradient, FixedBatch or NotTrainable.
     """
     cloud = CloudProgram(program, loss)
     ranges = {**ranges_of(program), **_of_target(cloud.signature, loss)}

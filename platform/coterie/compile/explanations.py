@@ -2,12 +2,13 @@
 
 import re
 
+OWN_GRADIENT = (
+    "torch.export leaves the gradient of {0} out, a torch.autograd.Function; write what it computes with operators, "
+    "and a straight-through estimator as x + (f(x) - x).detach()"
+)
 EXPLANATIONS = {
     r"\.numpy\(\)": "it turns tensors into NumPy arrays, where no graph can follow; compute with torch",
-    r"(\w+) is a torch\.autograd\.Function": (
-        "torch.export leaves the gradient of {0} out, a torch.autograd.Function; write what it computes with "
-        "operators, and a straight-through estimator as x + (f(x) - x).detach()"
-    ),
+    r"(\w+) is a torch\.autograd\.Function": OWN_GRADIENT,
     r"modified by an inplace operation": (
         "a tensor is overwritten that the gradient still needs; write y = y + 1 in place of y += 1, "
         "torch.where(…) in place of y[…] = 0, and read a copy of a buffer, buffer.clone(), before it is written"

@@ -18,6 +18,7 @@ from coterie.compile.errors import UnsupportedLoss
 from coterie.compile.explanations import explain
 from coterie.compile.flat import REFUSALS, Argument, FlatProgram
 from coterie.compile.node_places import place_of
+from coterie.compile.own_gradients import refuse_own_gradients
 from coterie.compile.passes.copying import copy_graph
 from coterie.compile.passes.devices import made_on
 from coterie.compile.ranges import Range, ranges_of
@@ -40,7 +41,8 @@ class LossProgram:
     """The program of a recipe's `Custom` loss. It takes the model's output, then the target."""
 
     def __init__(self, kind: Custom, program: ExportedProgram) -> None:
-        """Raises UnsupportedLoss."""
+        """Raises UnsupportedLoss or NoGradient."""
+        refuse_own_gradients(program, LOSS, of_inputs=True)
         self.name, self.task = kind.name, kind.task
         specs = program.graph_signature.input_specs
         placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
@@ -191,7 +193,7 @@ Criterion = Loss | LossProgram
 
 
 def criterion(loss: Loss, program: ExportedProgram | None) -> Criterion:
-    """The loss of a recipe, with its program where it is custom. Raises UnsupportedLoss."""
+    """The loss of a recipe, with its program where it is custom. Raises UnsupportedLoss or NoGradient."""
     if isinstance(loss, Custom):
         if program is None:
             raise _refused("the recipe asks for a loss program, and there is none: give one made by export_loss")

@@ -31,6 +31,7 @@ from coterie.compile.flat import Argument, FlatProgram
 from coterie.compile.frozen import bear_rounding, freeze
 from coterie.compile.loss_program import LOSS, Criterion
 from coterie.compile.node_places import place_of
+from coterie.compile.own_gradients import refuse_own_gradients
 from coterie.compile.passes.autocast_blocks import without_autocast
 from coterie.compile.passes.detached_blocks import detached_blocks
 from coterie.compile.recipe.trains import Trains
@@ -179,9 +180,10 @@ def check_program(program: ExportedProgram, loss: Criterion, trains: Trains, *, 
     """Check `program` for a recipe; unless it `freezes`, all parameters are treated as trained.
 
     Raises RunningStatistics, MutatedState, UnsupportedParameter, UnsupportedSignature, UnboundedLength, LossMismatch,
-    NothingTrains or FixedBatch.
+    NoGradient, NothingTrains or FixedBatch.
     """
     signature = check_signature(program, loss)
+    refuse_own_gradients(program)
     graph, statistics = settle_statistics(program, trains, freezes=freezes)
     _refuse_mutation(program, graph, statistics)
     parameters: dict[str, Tensor] = {}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 MAX_LINE = 200
 """Characters of a line of code that are shown."""
-FRAME = re.compile(r'File "([^"\n]{1,500})", line (\d{1,9}), in [^\n]*(?:\n\s*([^\n]*))?')
+FRAME = re.compile(r'File "([^"\n]{1,500})", line (\d{1,9}), in ([^\n]*)(?:\n\s*([^\n]*))?')
 NOT_THE_USERS = re.compile(r"[/\\](site-packages[/\\]torch|(site-packages|platform)[/\\]coterie[/\\]compile)[/\\]")
 
 
@@ -30,11 +30,32 @@ class SourceLocation(NamedTuple):
         return {"module": self.module, "line": self.line, "place": str(self)}
 
 
+class Frame(NamedTuple):
+    """A call in a stack trace."""
+
+    file: str
+    number: str
+    """Of the line."""
+    function: str
+    text: str
+    """The line, empty where the source was unknown."""
+
+    @property
+    def is_the_users(self) -> bool:
+        """Whether it is neither PyTorch's nor the compiler's."""
+        return not NOT_THE_USERS.search(self.file)
+
+
+def frames_of(stack_trace: str) -> list[Frame]:
+    """From the outermost to the innermost, of a stack trace as Python formats it."""
+    return [Frame(file, number, function, text.strip()) for file, number, function, text in FRAME.findall(stack_trace)]
+
+
 def line_of(stack_trace: str) -> str:
     """The innermost line of the user's code in a stack trace as Python formats it."""
-    frames = [found for found in FRAME.findall(stack_trace) if not NOT_THE_USERS.search(found[0])]
+    frames = [frame for frame in frames_of(stack_trace) if frame.is_the_users]
     if not frames:
         return ""
-    file, number, text = frames[-1]
-    name = re.split(r"[/\\]", file)[-1]
-    return f"{name}:{number}: {text.strip()}"[:MAX_LINE] if text.strip() else f"{name}:{number}"
+    innermost = frames[-1]
+    name = re.split(r"[/\\]", innermost.file)[-1]
+    return f"{name}:{innermost.number}: {innermost.text}"[:MAX_LINE] if innermost.text else f"{name}:{innermost.number}"
