@@ -76,7 +76,7 @@ def _outcome(job: ChildJob[msgspec.Struct, msgspec.Struct], start: Start, lines:
         if not isinstance(error, (*job.errors, KindFailed)):
             raise
         return Failure(error.code, error.fields)
-    except (MemoryError, RuntimeError) as error:
+    except _refusing_memory() as error:
         if not _is_refused_memory(error):
             raise
         return MemoryExceeded()
@@ -96,8 +96,15 @@ def _loaded(work: str) -> Callable[[msgspec.Struct, ReportProgress], msgspec.Str
     return found
 
 
+def _refusing_memory() -> tuple[type[Exception], ...]:
+    """What may be raised where an allocation is refused; onnxruntime's errors, where a job has loaded it."""
+    loaded = sys.modules.get("onnxruntime.capi.onnxruntime_pybind11_state")
+    of_onnxruntime = () if loaded is None else (loaded.Fail, loaded.RuntimeException)
+    return (MemoryError, RuntimeError, *of_onnxruntime)
+
+
 def _is_refused_memory(error: BaseException) -> bool:
-    """PyTorch and onnxruntime report a refused allocation as a RuntimeError with these words."""
+    """PyTorch reports a refused allocation as a RuntimeError with these words, and onnxruntime as errors of its own."""
     words = ("can't allocate memory", "bad_alloc", "Failed to allocate memory", "bad allocation")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 

@@ -24,6 +24,8 @@ Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,199}")
 SYMBOL = re.compile(r"[su]\d{1,6}")
+NUMBER = re.compile(r"zuf\d{1,6}")
+"""A number that ``.item()`` gave."""
 _SIZE = r"Symbol\('[su]\d{1,6}'(?:, (?:positive|nonnegative|integer)=True)*\)"
 UNKNOWN_SIZE = re.compile(r"\bSymbol\('u\d{1,9}'")
 """A size that depends on data."""
@@ -57,7 +59,7 @@ def scrub_program(raw: bytes) -> bytes:
     if not isinstance(ranges, dict):
         raise MalformedUpload(detail="the ranges of sizes are no object")
     for symbol in ranges:
-        if not SYMBOL.fullmatch(symbol):
+        if not SYMBOL.fullmatch(symbol) and not NUMBER.fullmatch(symbol):
             raise UnsafeUpload(detail=f"a size called {symbol[:60]!r}")
     program["guards_code"] = []
     _check_count(program)
@@ -83,7 +85,8 @@ def _scrub(value: Json, depth: int) -> None:
         return
     if "target" in value and "inputs" in value:
         _scrub_node(value)
-    for key, item in value.items():
+    # Operators first: a number that depends on data is told by the line of what gives it.
+    for key, item in sorted(value.items(), key=lambda field: field[0] != "nodes"):
         _check_field(key, item)
         _scrub(item, depth + 1)
 

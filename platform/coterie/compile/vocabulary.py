@@ -17,17 +17,17 @@ empty_like eq erf erfc exp exp2 expand expand_as expm1 eye feature_alpha_dropout
 fft_ifftshift fill flatten flip fliplr flipud float_power floor floor_divide fmax fmin fmod frac full full_like gather
 ge gelu ger glu gradient greater grid_sampler grid_sampler_2d group_norm gru gru_cell gt hardshrink hardsigmoid
 hardswish hardtanh heaviside hinge_embedding_loss hsplit hstack huber_loss hypot im2col index index_add index_copy
-index_fill index_put index_select inner instance_norm isclose isfinite isin isinf isnan isneginf isposinf isreal item
-kl_div kron kthvalue l1_loss layer_norm ldexp le leaky_relu lerp less lift_fresh_copy linalg_cross linalg_matrix_norm
+index_fill index_put index_select inner instance_norm isclose isfinite isin isinf isnan isneginf isposinf isreal kl_div
+kron kthvalue l1_loss layer_norm ldexp le leaky_relu lerp less lift_fresh_copy linalg_cross linalg_matrix_norm
 linalg_matrix_power linalg_norm linalg_vecdot linalg_vector_norm linear linspace log log10 log1p log2 log_sigmoid
 log_softmax logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logsumexp lstm
-lstm_cell lt mH mT margin_ranking_loss masked_fill masked_select matmul matrix_H max max_pool1d max_pool1d_with_indices
-max_pool2d max_pool2d_with_indices max_pool3d maximum mean median meshgrid min minimum mish mm moveaxis movedim mse_loss
-msort mul multi_head_attention_forward multi_margin_loss multilabel_margin_loss multiply mv nan_to_num nansum narrow
+lstm_cell lt mH mT margin_ranking_loss masked_fill matmul matrix_H max max_pool1d max_pool1d_with_indices max_pool2d
+max_pool2d_with_indices max_pool3d maximum mean median meshgrid min minimum mish mm moveaxis movedim mse_loss msort mul
+multi_head_attention_forward multi_margin_loss multilabel_margin_loss multiply mv nan_to_num nansum narrow
 native_batch_norm native_dropout native_group_norm native_layer_norm ne neg negative new_empty new_full new_ones
-new_zeros nll_loss nll_loss_nd nonzero norm numpy_T one_hot ones ones_like outer pad pairwise_distance permute
-pixel_shuffle pixel_unshuffle poisson_nll_loss positive pow prelu prod quantile rad2deg rand rand_like randn randn_like
-ravel reciprocal reflection_pad1d reflection_pad2d reflection_pad3d relu relu6 remainder renorm repeat repeat_interleave
+new_zeros nll_loss nll_loss_nd norm numpy_T one_hot ones ones_like outer pad pairwise_distance permute pixel_shuffle
+pixel_unshuffle poisson_nll_loss positive pow prelu prod quantile rad2deg rand rand_like randn randn_like ravel
+reciprocal reflection_pad1d reflection_pad2d reflection_pad3d relu relu6 remainder renorm repeat repeat_interleave
 replication_pad1d replication_pad2d replication_pad3d reshape reshape_as rms_norm rnn_relu rnn_relu_cell rnn_tanh
 rnn_tanh_cell roll rot90 round rrelu rsqrt rsub scaled_dot_product_attention scatter scatter_add scatter_reduce select
 select_scatter selu sgn sigmoid sign signbit silu sin sinc sinh slice slice_scatter smooth_l1_loss soft_margin_loss

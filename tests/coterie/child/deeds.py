@@ -28,6 +28,7 @@ class Arguments(msgspec.Struct, frozen=True):
         "refuse",
         "undeclared",
         "eat",
+        "eat in onnxruntime",
         "spin",
         "wait",
         "write",

@@ -6,7 +6,13 @@ import sys
 import time
 from pathlib import Path
 
+<<<<<<< HEAD
 import pytest
+=======
+import numpy as np
+import onnx
+from onnxruntime import InferenceSession
+>>>>>>> 189b394c (compile, child: Tell what depends on data by its line, and memory that onnxruntime is refused.)
 
 from coterie.child.job import Progress, ReportProgress, Unconfined
 from tests.coterie.child.deeds import Answer, Arguments, Refused, Undeclared
@@ -30,6 +36,14 @@ def run(arguments: Arguments, report: ReportProgress) -> Answer:
             raise Undeclared
         case "eat":
             return Answer(len(bytearray(arguments.number)))
+        case "eat in onnxruntime":
+            x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [None])
+            node = onnx.helper.make_node("Neg", ["x"], ["y"])
+            y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [None])
+            graph = onnx.helper.make_graph([node], "eat", [x], [y])
+            model = onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)])
+            found = InferenceSession(model.SerializeToString()).run(None, {"x": np.zeros(arguments.number // 4, "f4")})
+            return Answer(len(found))
         case "spin":
             while True:
                 pass

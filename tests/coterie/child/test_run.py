@@ -103,6 +103,12 @@ def test_memory_is_limited() -> None:
     assert caught.value.fields == {"job": "deeds", "limit_mb": 200}
 
 
+def test_memory_is_limited_in_onnxruntime_too() -> None:
+    """Its array of zeros takes no memory until it is read, and the result has no room."""
+    with pytest.raises(OutOfMemory):
+        run_child(JOB, Arguments("eat in onnxruntime", 3 << 30), limits=Limits(memory_bytes=4 << 30))
+
+
 def test_wall_clock_is_limited() -> None:
     with pytest.raises(OutOfTime):
         run_child(JOB, Arguments("wait"), limits=Limits(wall_s=0.5))

@@ -289,6 +289,36 @@ def test_autocast_is_refused_with_the_line_within(tmp_path: Path) -> None:
     assert "y = self.head(x)" in str(caught.value.fields["line"])
 
 
+class Taking(nn.Module):
+    """Takes numbers out of tensors, or as many as the data say."""
+
+    def __init__(self, take: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.take, self.head = take, nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head(self.take(x))
+        return logits
+
+
+@pytest.mark.parametrize(
+    ("take", "operator"),
+    [
+        (lambda x: x * x.max().item(), "item"),
+        (lambda x: x * x.max().long().item(), "item"),
+        (lambda x: x * x.nonzero().sum(), "nonzero"),
+        (lambda x: x * torch.masked_select(x, x > 0).sum(), "masked_select"),
+    ],
+)
+def test_what_depends_on_data_is_told_with_its_line(
+    tmp_path: Path, take: Callable[[torch.Tensor], torch.Tensor], operator: str
+) -> None:
+    """As it stands in a file that PyTorch itself exported."""
+    torch.export.save(torch.export.export(Taking(take), (torch.ones(2, 4),)), tmp_path / "m.pt2")
+    with pytest.raises(UnsupportedOperator, match=rf"{operator}.*test_upload\.py:\d+: "):
+        load_upload(tmp_path / "m.pt2")
+
+
 @pytest.mark.parametrize(
     "program",
     [
