@@ -10,8 +10,6 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from coterie.registry.verifying import is_elsewhere
-
 Change = tuple[str, str]
 """A migration: the label of its app and its name."""
 NAMED = 3
@@ -64,6 +62,8 @@ def refuse_to_start() -> None:
 def exit_unless_files_are_here() -> None:
     """End this process with a sentence where its state directory is not the platform's, whose files would be taken for
     lost, and new ones be kept where nobody looks for them."""
+    from coterie.registry.verifying import is_elsewhere  # only here: it has models, and settings import this module
+
     if is_elsewhere():
         sys.exit(
             f"the state directory {settings.STATE} has none of the platform's files: mount the shared directory, or "
