@@ -6,13 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-<<<<<<< HEAD
-import pytest
-=======
 import numpy as np
 import onnx
+import pytest
 from onnxruntime import InferenceSession
->>>>>>> 189b394c (compile, child: Tell what depends on data by its line, and memory that onnxruntime is refused.)
 
 from coterie.child.job import Progress, ReportProgress, Unconfined
 from tests.coterie.child.deeds import Answer, Arguments, Refused, Undeclared
