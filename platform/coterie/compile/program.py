@@ -29,6 +29,7 @@ from coterie.compile.errors import (
 )
 from coterie.compile.flat import Argument, FlatProgram
 from coterie.compile.frozen import bear_rounding, freeze
+from coterie.compile.loose_weights import refuse_loose_weights
 from coterie.compile.loss_program import LOSS, Criterion
 from coterie.compile.node_places import place_of
 from coterie.compile.own_gradients import refuse_own_gradients
@@ -141,6 +142,7 @@ def _exported(
     except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
         raise diagnose(error, module, loss) from error
     _refuse_unknown_sizes(program, owner)
+    refuse_loose_weights(program, module)
     return program
 
 
