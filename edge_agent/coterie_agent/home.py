@@ -34,13 +34,18 @@ class Home:
 
     @property
     def credential(self) -> Path:
-        """The secret that the platform gave this device; readable by the owner only."""
+        """The secret that this device shows the platform; readable by the owner only."""
         return self.state / "credential"
 
     @property
     def next_credential(self) -> Path:
         """The one that this device has drawn to take its place."""
         return self.state / "credential.next"
+
+    @property
+    def joining_credential(self) -> Path:
+        """The one that this device has drawn to join with, and the digest of the invitation that it is for."""
+        return self.state / "credential.joining"
 
     @property
     def former_credential(self) -> Path:

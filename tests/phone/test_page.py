@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.console.axe import faults
 from tests.phone.conftest import NewPhone, World
@@ -100,18 +100,25 @@ def test_a_blank_name_is_refused_in_words(world: World, phones: NewPhone) -> Non
     expect(page.get_by_role("heading", level=1)).to_have_text("hall")
 
 
-def test_a_name_that_was_typed_stays_where_joining_fails(world: World, phones: NewPhone) -> None:
+def lose_answer(route: Route) -> None:
+    route.fetch()
+    route.abort()
+
+
+def test_a_phone_whose_answer_was_lost_keeps_the_typed_name_and_joins_once(world: World, phones: NewPhone) -> None:
     phone = phones("away")
     page = phone.open(f"/phone/#join={world.operator.enrolment_token()}")
-    page.get_by_label("What your device is called there").fill("hall")
-    page.context.route("**/device/v1/enrol", lambda route: route.abort())
+    page.get_by_label("What your device is called there").fill("landing")
+    page.context.route("**/device/v1/enrol", lose_answer)
     page.get_by_role("button", name="Join").click()
     expect(page.get_by_role("status")).to_contain_text("[link.unreachable]")
     expect(page.get_by_role("button", name="Join")).to_be_enabled()
-    expect(page.get_by_label("What your device is called there")).to_have_value("hall")
+    expect(page.get_by_label("What your device is called there")).to_have_value("landing")
     page.context.unroute("**/device/v1/enrol")
     page.get_by_role("button", name="Join").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("hall")
+    expect(page.get_by_role("heading", level=1)).to_have_text("landing")
+    assert device_named(world, "landing")["state"] == "enrolled", "it is there once"
+    assert page.evaluate("localStorage.length") == 0
     phone.complaints.clear()  # the request that failed
 
 

@@ -17,6 +17,7 @@ from coterie_agent.config import TEMPLATE, Config, load_config
 from coterie_agent.device import capabilities
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, RunLock, write_private
+from coterie_agent.link.failure import Unreachable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.network_page.link import OFF_NETWORK, find_page, offer_link
 from coterie_agent.store.certificates import CertificateFiles
@@ -59,9 +60,7 @@ def run(arguments: Arguments) -> Output:
     url, token = _invited(arguments.url, arguments.token)
     config = load_config(home.config)
     on_network = _is_on_network(arguments, home, config)
-    with open_store(home) as store:
-        lock = RunLock(home.lock)
-        lock.acquire()  # two simultaneous joins would use up two tokens
+    with open_store(home) as store, RunLock(home.lock):  # two simultaneous joins would use up two tokens
         known = store.identity.find()
         if known is not None:
             detail = f"this device is {known.name} of {known.url} already; to change that, run: coterie-agent leave"
@@ -72,14 +71,18 @@ def run(arguments: Arguments) -> Output:
             sys.stderr.write(UNENCRYPTED.format(url=url))  # immediately, as the answer may take long
         platform = HttpLink(
             url,
-            credential=None,
+            credential=store.identity.draw_joining_credential(url, token),
             record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
             ca_file=config.ca_file,
         )
         agreement = ask_owner(platform, url, token, config.consent, yes=arguments.yes, prompts=may_ask(arguments))
         name = arguments.name or socket.gethostname()
         enrol = Enrol(protocol=PROTOCOL, token=token, name=name, capabilities=capabilities())
-        enrolled = platform.call(enrol, Enrolled)
+        try:
+            enrolled = platform.call(enrol, Enrolled)
+        except Unreachable as error:
+            detail = f"{error.detail}; say the same again: one device uses up a token once"
+            raise Unreachable(detail) from error
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)
         store.identity.save(url=url, name=name, enrolled=enrolled)
@@ -91,7 +94,6 @@ def run(arguments: Arguments) -> Output:
         if not home.config.exists():
             write_private(home.config, settings(on_network=on_network).encode())
         link = None if page is None else offer_link(store.phones, *page, now=time.time())
-        lock.release()
     joined = Joined(
         device=enrolled.device,
         name=name,

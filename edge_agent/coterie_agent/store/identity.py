@@ -1,5 +1,6 @@
 """The device's identity: the platform it joined, the platform key it pinned, its credential, and its own key."""
 
+import hashlib
 import re
 import secrets
 import time
@@ -62,6 +63,7 @@ class IdentityStore:
         row = (url, enrolled.device, name, enrolled.platform_key, float(enrolled.check_in_s))
         with self._database.transaction() as cursor:
             cursor.execute("INSERT INTO identity VALUES (1, ?1, ?2, ?3, ?4, ?5, seal(?1, ?2, ?3, ?4, ?5))", row)
+        self._home.joining_credential.unlink(missing_ok=True)
 
     def find(self) -> Identity | None:
         """The identity, if the device has joined. Raises StoreDamaged."""
@@ -132,6 +134,20 @@ class IdentityStore:
             raise AgentError("agent.no_credential", detail, exit_code=Exit.NOT_JOINED)
         return read.decode("ascii")
 
+    def draw_joining_credential(self, url: str, token: str) -> str:
+        """The credential to join `url` with by `token`, which is on the disk when this returns.
+
+        The same one each time until the device has joined, so that a platform whose answer was lost recognises the
+        device; another platform or token is never shown it. Raises OSError.
+        """
+        path, invitation = self._home.joining_credential, hashlib.sha256(f"{url} {token}".encode()).hexdigest()
+        kept = path.read_bytes() if path.exists() else b""
+        known, _, drawn = kept.partition(b" ")
+        if known != invitation.encode() or _DRAWN.fullmatch(drawn) is None:
+            drawn = _drawn_credential()
+            write_private(path, invitation.encode() + b" " + drawn)
+        return drawn.decode("ascii")
+
     def draw_credential(self) -> str:
         """A new credential, which is on the disk when this returns; the one drawn before, if it is not in use yet.
 
@@ -140,7 +156,7 @@ class IdentityStore:
         path = self._home.next_credential
         drawn = path.read_bytes() if path.exists() else b""
         if _DRAWN.fullmatch(drawn) is None:
-            drawn = b"cod_" + secrets.token_urlsafe(32).encode()
+            drawn = _drawn_credential()
             write_private(path, drawn)
         return drawn.decode("ascii")
 
@@ -188,6 +204,7 @@ class IdentityStore:
             for table in _OF_THE_PLATFORM:
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # names from above
         self._home.credential.unlink(missing_ok=True)
+        self._home.joining_credential.unlink(missing_ok=True)
         self._home.identity_key.unlink(missing_ok=True)
         self._delete_proofs()
 
@@ -195,3 +212,7 @@ class IdentityStore:
         self._home.next_credential.unlink(missing_ok=True)
         self._home.former_credential.unlink(missing_ok=True)
         CertificateFiles(self._home).delete()
+
+
+def _drawn_credential() -> bytes:
+    return b"cod_" + secrets.token_urlsafe(32).encode()

@@ -5,6 +5,7 @@ import type { Damage } from "./device/kept";
 import { Probes } from "./page/conditions";
 import { damagePart } from "./page/damage";
 import { el } from "./page/dom";
+import { forgetDrawnCredential } from "./page/drawn_credential";
 import { forgottenPart } from "./page/forgotten";
 import { takeToken } from "./page/invitation";
 import { joiningPage } from "./page/joining";
@@ -126,6 +127,7 @@ async function standing(joined: boolean): Promise<void> {
   isJoined = joined;
   if (joined) {
     token = null;
+    forgetDrawnCredential();
     void keepOffline();
     void stayAwake();
     return;
@@ -133,9 +135,9 @@ async function standing(joined: boolean): Promise<void> {
   shown = null;
   const damaged = damage.length === 0 ? [] : [damagePart(damage, () => tell({ do: "read-damage" }))];
   const receipt = forgotten === null ? [] : [receiptOf(forgotten)];
-  const page = await joiningPage(token, called, (secret, name, agreed) => {
-    called = name;
-    tell({ do: "join", token: secret, name, agreed });
+  const page = await joiningPage(token, called, (joining) => {
+    called = joining.name;
+    tell({ do: "join", ...joining });
   });
   show(...damaged, ...page, ...receipt);
   if (forgotten !== null && !forgotten.done) tell({ do: "read-receipt" });

@@ -13,7 +13,7 @@ import type { Conditions, ForgetNews, Progress, Reason, Requirements } from "./w
 export type Command =
   | { readonly do: "start"; readonly runtime: string; readonly agent: string }
   | { readonly do: "observe"; readonly conditions: Conditions }
-  | { readonly do: "join"; readonly token: string; readonly name: string; readonly agreed: Agreeing }
+  | ({ readonly do: "join" } & Joining)
   | { readonly do: "consent"; readonly agreed: Agreeing }
   /** Take a part of it back, or give it again. */
   | { readonly do: "change-consent"; readonly part: string; readonly taken: boolean; readonly read: string }
@@ -34,6 +34,14 @@ export type Command =
   | { readonly do: "read-receipt" }
   | { readonly do: "read-damage" }
   | { readonly do: "forget" };
+
+/** How the device is to join: by which token, and with the credential that it has drawn. */
+export interface Joining {
+  readonly token: string;
+  readonly drawn: string;
+  readonly name: string;
+  readonly agreed: Agreeing;
+}
 
 /** What the owner agrees to, and what he has read of it, word by word. */
 export interface Agreeing {

@@ -14,7 +14,7 @@ import { PEERS_DEFAULT } from "./device/sharing";
 import { type Answers, checkSource } from "./device/sources";
 import { Store } from "./device/store";
 import { ASK_POLICY } from "./learning/labelling";
-import { type Agreeing, CHANNEL, type Command, LOCK, type News, type Shown } from "./protocol";
+import { CHANNEL, type Command, type Joining, LOCK, type News, type Shown } from "./protocol";
 import { type Conditions, Enrolled, ForgetNews, PROTOCOL } from "./wire/messages";
 
 const RECEIPTS_SHOWN = 100;
@@ -62,7 +62,7 @@ class Trainer {
         await this.device?.observe(command.conditions);
         return "";
       case "join":
-        await this.join(command.token, command.name, command.agreed);
+        await this.join(command);
         return "This device has joined.";
       case "add":
         return await this.add(command.name, command.file);
@@ -156,9 +156,9 @@ class Trainer {
     return forgotten.done ? "It is done." : "It is not done yet.";
   }
 
-  private async join(token: string, name: string, agreed: Agreeing): Promise<void> {
+  private async join({ token, drawn, name, agreed }: Joining): Promise<void> {
     await this.store.forgetDevice(); // what is left of one whose identity was damaged
-    const link = new Link(null, (what, bytes, body) => this.store.recordSent(what, bytes, body));
+    const link = new Link(drawn, (what, bytes, body) => this.store.recordSent(what, bytes, body));
     const capabilities = capabilitiesOf(this.agent);
     const enrolled = await link.call("enrol", { protocol: PROTOCOL, token, name, capabilities }, Enrolled);
     await new Consent(this.store).agree(agreed.scopes, agreed.read);

@@ -17,7 +17,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, notify_consoles, wake_device
 from coterie.fleet.models import CredentialRenewal, Device, OtherCredential
 from coterie.fleet.selectors import enrolled_devices
-from coterie.fleet.services import checked_tags
+from coterie.fleet.services import checked_tags, is_in_use
 
 GRACE = timedelta(days=1)
 """How long the former credential is still accepted: uploads and sockets that began with it continue."""
@@ -113,7 +113,7 @@ def offer_credential(*, device: Device, sha256: str, now: datetime) -> None:
         return
     if not is_renewal_due(device, now=now):
         raise NotDue
-    if _exists(sha256):
+    if is_in_use(sha256):
         raise CredentialInUse
     if waiting and (passed_s := (now - waiting[-1].made_at).total_seconds()) < APART_S:
         raise OfferedTooOften(wait_s=max(1, round(APART_S - passed_s)))
@@ -159,9 +159,3 @@ def delete_former(*, now: datetime) -> None:
     """Delete the hashes of former credentials whose grace period is over; some at a time."""
     over = OtherCredential.objects.filter(until__lt=now).order_by()
     OtherCredential.objects.filter(pk__in=list(over.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])).delete()
-
-
-def _exists(sha256: str) -> bool:
-    return (
-        Device.objects.filter(credential_hash=sha256).exists() or OtherCredential.objects.filter(sha256=sha256).exists()
-    )

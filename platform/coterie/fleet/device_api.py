@@ -14,11 +14,11 @@ from coterie_wire.discovery import AskPeerTicket, PeerTicketGiven
 from coterie_wire.messages import Done, Enrol, Enrolled, Leave, NextCredential
 
 
-def enrol(message: Enrol, now: datetime) -> Enrolled:
-    """Enrol a device."""
+def enrol(message: Enrol, drawn: str, now: datetime) -> Enrolled:
+    """Enrol a device that has `drawn` its credential; blank: it has not."""
     update_root = newest_root()  # first: if the storage does not answer, the device has not joined
     device, credential = services.enrol_device(
-        secret=message.token, name=message.name, capabilities=message.capabilities, now=now
+        secret=message.token, name=message.name, capabilities=message.capabilities, drawn=drawn, now=now
     )
     return Enrolled(
         device=str(device.pk),

@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from coterie.audit.recording import audited
-from coterie.core.credentials import hash_secret, new_secret
+from coterie.core.credentials import hash_secret, is_drawn_credential, new_secret
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.events import drop_device, notify_consoles, wake_device
 from coterie.core.given import save_given
@@ -28,6 +28,7 @@ from coterie.fleet.models import (
     DeviceCertificate,
     EnrolmentToken,
     Observation,
+    OtherCredential,
 )
 from coterie.fleet.observing import CheckedIn, observe, story
 from coterie.fleet.presence import end_presence, record_presence
@@ -105,10 +106,11 @@ class IssuedEnrolmentToken(NamedTuple):
 
 
 class EnrolledDevice(NamedTuple):
-    """A new device and its credential, which is shown only once."""
+    """A new device and its credential."""
 
     device: Device
     credential: str
+    """Shown only once, unless the device has drawn it itself."""
 
 
 def checked_tags(tags: Sequence[str]) -> list[str]:
@@ -143,8 +145,12 @@ def revoke_enrolment_token(*, token: EnrolmentToken, now: datetime) -> None:
     token.refresh_from_db()
 
 
-def check_token(*, secret: str, now: datetime, tokens: QuerySet[EnrolmentToken] | None = None) -> EnrolmentToken:
+def check_token(
+    *, secret: str, drawn: str, now: datetime, tokens: QuerySet[EnrolmentToken] | None = None
+) -> EnrolmentToken:
     """The token of `tokens` (None: of all) with this secret, with which a device may join.
+
+    The device that has joined with it and the credential `drawn` may do so again: it has missed the answer.
 
     Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp.
     """
@@ -152,6 +158,8 @@ def check_token(*, secret: str, now: datetime, tokens: QuerySet[EnrolmentToken] 
     token = every.filter(secret_hash=hash_secret(secret)).first()
     if token is None:
         raise TokenUnknown
+    if device_joined(token, drawn) is not None:
+        return token
     if token.revoked_at is not None:
         raise TokenRevoked
     if token.expires_at <= now:
@@ -161,14 +169,44 @@ def check_token(*, secret: str, now: datetime, tokens: QuerySet[EnrolmentToken] 
     return token
 
 
+def is_in_use(credential_hash: str) -> bool:
+    """Whether a credential is, or was, that of a device."""
+    return (
+        Device.objects.filter(credential_hash=credential_hash).exists()
+        or OtherCredential.objects.filter(sha256=credential_hash).exists()
+    )
+
+
+def device_joined(token: EnrolmentToken, drawn: str) -> Device | None:
+    """The enrolled device that joined with `token` and the credential `drawn`; None: there is none."""
+    if not is_drawn_credential(drawn):
+        return None
+    joined = Device.objects.filter(credential_hash=hash_secret(drawn), enrolled_with=token)
+    return joined.filter(state=Device.State.ENROLLED).first()
+
+
 @transaction.atomic
-def enrol_device(*, secret: str, name: str, capabilities: Capabilities, now: datetime) -> EnrolledDevice:
-    """Create a device in the fleet. Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp."""
-    token = check_token(secret=secret, now=now, tokens=EnrolmentToken.objects.select_for_update(no_key=True))
+def enrol_device(
+    *, secret: str, name: str, capabilities: Capabilities, drawn: str = "", now: datetime
+) -> EnrolledDevice:
+    """Create a device in the fleet, whose credential is the one that it has `drawn`, if it has (ADR 158).
+
+    With the same token and the same drawn credential the device exists already, as its answer was lost: it is the same
+    device, and the token is not used once more.
+
+    Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp.
+    """
+    locked = EnrolmentToken.objects.select_for_update(no_key=True)
+    token = check_token(secret=secret, drawn=drawn, now=now, tokens=locked)
+    earlier = device_joined(token, drawn)
+    if earlier is not None:
+        earlier.name = checked_name(name)
+        earlier.save(update_fields=["name"])
+        return EnrolledDevice(earlier, drawn)
     counted = EnrolmentToken.objects.filter(pk=token.pk, uses__lt=F("uses_allowed")).update(uses=F("uses") + 1)
     if not counted:
         raise TokenUsedUp(uses_allowed=token.uses_allowed)
-    credential = new_secret("cod")
+    credential = drawn if is_drawn_credential(drawn) and not is_in_use(hash_secret(drawn)) else new_secret("cod")
     device = Device.objects.create(
         name=checked_name(name),
         trusted_key=verify_key().hex(),

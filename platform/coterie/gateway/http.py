@@ -65,6 +65,11 @@ class Request:
         """The credential and certificate that the device presents. Raises CredentialMissing."""
         return Shown(bearer(self.header("authorization")), self._certificate)
 
+    def drawn_credential(self) -> str:
+        """The credential that a device shows which has not joined yet; blank: it shows none."""
+        authorization = self.header("authorization")
+        return "" if authorization is None else bearer(authorization)
+
     @property
     def body_bytes(self) -> int | None:
         """As declared; None where the length is unknown."""

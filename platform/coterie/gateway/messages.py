@@ -34,12 +34,13 @@ from coterie_wire.errors import WireError
 from coterie_wire.message import Message
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, decode
 
-WITHOUT_CREDENTIAL: Mapping[str, Callable[[Any, datetime], Message]] = {
+WITHOUT_CREDENTIAL: Mapping[str, Callable[[Any, str, datetime], Message]] = {
     "enrol": fleet.enrol,
     "read-invitation": federations.read_invitation,
     "read-receipt": owners.read_receipt,
 }
-"""The apps' answers to messages without a credential, by name."""
+"""The apps' answers to messages that need no credential, by name; the second argument is the credential that the device
+shows all the same, as it has drawn it and is about to join; blank: none."""
 HANDLERS: Mapping[str, Handler] = {
     **fleet.HANDLERS,
     **rounds.HANDLERS,
@@ -70,7 +71,8 @@ async def answer_request(name: str, request: Request, send: Send) -> None:
     """``POST /device/v1/NAME``."""
     body = await request.body(limit_bytes=LIMITS.body_bytes if name in WITHOUT_CREDENTIAL else MAX_MESSAGE_BYTES)
     if name in WITHOUT_CREDENTIAL:
-        await reply(send, await in_anonymous_thread(lambda: _answer_without_credential(name, body)))
+        drawn = request.drawn_credential()
+        await reply(send, await in_anonymous_thread(lambda: _answer_without_credential(name, body, drawn)))
     else:
         await reply(send, await answer(name, body, request.shown()))
 
@@ -129,8 +131,8 @@ BATCHED: Mapping[str, Answer] = {"check-in": _answer_check_ins}
 """Messages that all devices send all the time."""
 
 
-def _answer_without_credential(name: str, body: bytes) -> bytes:
-    return msgspec.json.encode(WITHOUT_CREDENTIAL[name](_decoded(name, body), timezone.now()))
+def _answer_without_credential(name: str, body: bytes, drawn: str) -> bytes:
+    return msgspec.json.encode(WITHOUT_CREDENTIAL[name](_decoded(name, body), drawn, timezone.now()))
 
 
 def _decoded(name: str, body: bytes) -> Any:  # noqa: ANN401 - of the exchange's own type

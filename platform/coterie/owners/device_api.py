@@ -22,7 +22,7 @@ def forget(device: Device, message: Forget, now: datetime) -> ForgetNews:
     return news_of(services.leave_forgotten(device=device, receipt=receipt, now=now))
 
 
-def read_receipt(message: ReadReceipt, _now: datetime) -> ForgetNews:
+def read_receipt(message: ReadReceipt, _drawn: str, _now: datetime) -> ForgetNews:
     """Tell whoever has a receipt how far the forgetting is."""
     return news_of(forgetting_of(checked_receipt(message.receipt)))
 

@@ -28,7 +28,7 @@ def test_it_tells_of_the_federations_that_the_device_would_belong_to() -> None:
     federation.save(update_fields=["device_tag"])
     _, secret = issue(tags=("hall",), uses=3)
     now = timezone.now()
-    told = read_invitation(ReadInvitation(secret), now)
+    told = read_invitation(ReadInvitation(secret), "", now)
     assert [(one.name, list(one.labels), one.privacy) for one in told.learned] == [
         (federation.name, pair.labels, "none")
     ]
@@ -36,17 +36,17 @@ def test_it_tells_of_the_federations_that_the_device_would_belong_to() -> None:
     assert told.devices_left == 3
     assert 0 < told.expires_s <= HOUR.total_seconds()
     _, elsewhere = issue(tags=("cellar",))
-    assert read_invitation(ReadInvitation(elsewhere), now).learned == ()
+    assert read_invitation(ReadInvitation(elsewhere), "", now).learned == ()
 
 
 def test_it_tells_whether_devices_help_each_other() -> None:
     now = timezone.now()
     federation = make_federation(make_pair())
     _, secret = issue()
-    assert [one.help for one in read_invitation(ReadInvitation(secret), now).learned] == ["none"]
+    assert [one.help for one in read_invitation(ReadInvitation(secret), "", now).learned] == ["none"]
     federation.plan = {**federation.plan, "help": {"kind": "cartel"}}
     federation.save(update_fields=["plan"])
-    assert [one.help for one in read_invitation(ReadInvitation(secret), now).learned] == ["cartel"]
+    assert [one.help for one in read_invitation(ReadInvitation(secret), "", now).learned] == ["cartel"]
 
 
 def test_it_tells_of_those_that_go_on_and_of_no_others() -> None:
@@ -55,7 +55,7 @@ def test_it_tells_of_those_that_go_on_and_of_no_others() -> None:
     for state in Federation.State:
         federation.state = state
         federation.save(update_fields=["state"])
-        told = read_invitation(ReadInvitation(secret), timezone.now()).learned
+        told = read_invitation(ReadInvitation(secret), "", timezone.now()).learned
         assert len(told) == (state in (Federation.State.RUNNING, Federation.State.PAUSED)), state
 
 
@@ -65,11 +65,11 @@ def test_reading_uses_nothing_up_and_a_token_that_is_says_so() -> None:
 
     def code_at(when_) -> str:
         with pytest.raises(CoterieError) as caught:
-            read_invitation(ReadInvitation(secret), when_)
+            read_invitation(ReadInvitation(secret), "", when_)
         return caught.value.code
 
     for _ in range(2):
-        assert read_invitation(ReadInvitation(secret), now).devices_left == 1
+        assert read_invitation(ReadInvitation(secret), "", now).devices_left == 1
     assert code_at(now + HOUR) == "fleet.token_expired"
     capabilities = Capabilities(cores=1, memory_bytes=0, machine="m", agent="a")
     enrol_device(secret=secret, name="kiosk", capabilities=capabilities, now=now)

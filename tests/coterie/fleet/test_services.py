@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
+from coterie.core.credentials import new_secret
 from coterie.core.errors import CoterieError
 from coterie.core.names import BadName
 from coterie.fleet.models import Device
@@ -63,6 +64,36 @@ class TestEnrolment:
             _join(secret, now)
         token.refresh_from_db()
         assert token.uses == 2
+
+    def test_whose_answer_was_lost_is_of_the_same_device_and_uses_up_the_token_once(self, now: datetime) -> None:
+        _, secret = create_enrolment_token(label="one", expires_at=now + timedelta(hours=1), now=now)
+        drawn = new_secret("cod")
+        first = enrol_device(secret=secret, name="kiosk", capabilities=CAPABILITIES, drawn=drawn, now=now)
+        assert device_of_credential(drawn) == first.device
+        for at in (now, now + timedelta(days=1)):
+            again = enrol_device(secret=secret, name="kitchen", capabilities=CAPABILITIES, drawn=drawn, now=at)
+            assert (again.device, again.credential) == (first.device, drawn)
+        assert Device.objects.get().name == "kitchen"
+        with pytest.raises(TokenUsedUp):
+            _join(secret, now)
+        revoke_device(device=first.device, now=now)
+        with pytest.raises(TokenUsedUp):
+            enrol_device(secret=secret, name="kiosk", capabilities=CAPABILITIES, drawn=drawn, now=now)
+
+    def test_by_another_token_or_with_what_is_no_credential_gives_one_that_the_platform_draws(
+        self, now: datetime
+    ) -> None:
+        drawn = new_secret("cod")
+        ends = now + timedelta(hours=1)
+        secrets = [create_enrolment_token(label="t", expires_at=ends, now=now).secret for _ in range(3)]
+        shown = (drawn, drawn, "cod_short")
+        joined = [
+            enrol_device(secret=secret, name="kiosk", capabilities=CAPABILITIES, drawn=one, now=now)
+            for secret, one in zip(secrets, shown, strict=True)
+        ]
+        assert joined[0].credential == drawn
+        assert len({one.credential for one in joined} | {"cod_short"}) == 4
+        assert len({one.device.pk for one in joined}) == 3
 
     def test_refuses_expired_revoked_and_unknown_tokens(self, now: datetime) -> None:
         later = now + timedelta(hours=1)

@@ -12,12 +12,14 @@ import pytest
 from django.utils import timezone
 
 from coterie.cloud_answers.errors import Busy
+from coterie.core.credentials import new_secret
 from coterie.core.identity import verify_key
 from coterie.fleet.models import Device
 from coterie.fleet.services import EnrolledDevice, create_enrolment_token, leave_fleet, revoke_device
 from coterie.gateway.messages import BATCHED, HANDLERS, SLOW, WITHOUT_CREDENTIAL
 from coterie.gateway.threads import in_thread
 from coterie_wire.fallback import PlatformAnswer
+from coterie_wire.invitation import ReadInvitation
 from coterie_wire.messages import EXCHANGES, MAX_MESSAGE_BYTES, Capabilities, Directive, Enrol, Enrolled
 from coterie_wire.predictions import Prediction
 from coterie_wire.version import PROTOCOL
@@ -64,6 +66,31 @@ async def test_a_device_joins_checks_in_and_leaves(http: httpx.AsyncClient) -> N
     assert_problem(await http.post("check-in", json=CHECK_IN, headers=bearer), 401, "fleet.left")
     again = await http.post("enrol", content=message)
     assert_problem(again, 410, "fleet.token_used_up")
+
+
+async def test_a_device_that_missed_the_answer_joins_again_with_the_credential_that_it_has_drawn(
+    http: httpx.AsyncClient,
+) -> None:
+    now = timezone.now()
+    secret = (
+        await in_thread(lambda: create_enrolment_token(label="t", expires_at=now + timedelta(hours=1), now=now))
+    ).secret
+    capabilities = Capabilities(cores=1, memory_bytes=1, machine="m", agent="a")
+    enrol = msgspec.json.encode(Enrol(protocol=PROTOCOL, token=secret, name="kiosk", capabilities=capabilities))
+    drawn = new_secret("cod")
+    bearer = {"Authorization": f"Bearer {drawn}"}
+    joined = [
+        msgspec.json.decode((await http.post("enrol", content=enrol, headers=bearer)).content, type=Enrolled)
+        for _ in range(2)
+    ]
+    assert joined[0] == joined[1]
+    assert joined[0].credential == drawn
+    read = msgspec.json.encode(ReadInvitation(token=secret))
+    invitation = (await http.post("read-invitation", content=read, headers=bearer)).json()
+    assert invitation["devices_left"] == 1, "the device itself"
+    assert_problem(await http.post("read-invitation", content=read), 410, "fleet.token_used_up")
+    assert_problem(await http.post("enrol", content=enrol), 410, "fleet.token_used_up")
+    assert (await http.post("check-in", json=CHECK_IN, headers=bearer)).status_code == 200
 
 
 async def test_what_takes_long_is_answered_and_refused_as_the_rest(

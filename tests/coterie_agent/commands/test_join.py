@@ -18,7 +18,7 @@ from coterie_learning.consent import WORDS
 from coterie_wire.conditions import Requirements
 from coterie_wire.invitation import Learned
 from coterie_wire.messages import Enrol
-from tests.coterie_agent.fake_platform import TOKEN, Denied, FakePlatform
+from tests.coterie_agent.fake_platform import CREDENTIAL, TOKEN, Denied, FakePlatform
 
 HELPS = Learned("digits", ("zero", "one"), Requirements(hours=(22, 7), max_temperature_c=50.0), "clip", "cartel")
 SUMS = Learned("voices", (), Requirements(charging=False, unmetered=False), "secure_aggregation")
@@ -147,3 +147,30 @@ def test_a_platform_that_does_not_tell_what_it_asks_is_joined(join: Join, home: 
 def test_a_token_that_lets_nobody_join_says_so_before_anything_is_asked(join: Join, platform: FakePlatform) -> None:
     code, _, told = join(token="used", types="y\n")
     assert (code, "[y/N]" in told) == (Exit.REFUSED, False)
+
+
+def test_an_answer_that_is_lost_is_asked_for_again_with_the_same_credential(
+    join: Join, home: Path, platform: FakePlatform
+) -> None:
+    def lose(path: str) -> None:
+        if path.endswith("/enrol"):
+            raise ConnectionResetError
+
+    platform.fault = lose
+    code, _, told = join("--yes")
+    assert (code, "say the same again" in told) == (Exit.UNREACHABLE, True)
+    platform.fault = None
+    assert join("--yes")[0] == 0
+    shown = {headers["Authorization"] for headers in platform.headers}
+    assert len(shown) == 1
+    assert shown != {f"Bearer {CREDENTIAL}"}, "it is the device's own until the platform has answered"
+    assert Home(home).credential.read_text() == CREDENTIAL
+    assert not Home(home).joining_credential.exists()
+
+
+def test_another_platform_or_token_is_shown_another_credential(home: Path) -> None:
+    with open_store(Home(home)) as store:
+        invitations = (("a", "t"), ("a", "t"), ("b", "t"), ("b", "u"))
+        drawn = [store.identity.draw_joining_credential(url, token) for url, token in invitations]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) == 3

@@ -28,9 +28,9 @@ export function takeToken(): string | null {
   return token;
 }
 
-/** Throws Unreachable or Refused. */
-export function readInvitation(token: string): Promise<Invitation> {
-  return new Link(null, async () => {}).call("read-invitation", { token }, Invitation);
+/** `drawn` is the credential that the device joins with. Throws Unreachable or Refused. */
+export function readInvitation(token: string, drawn: string): Promise<Invitation> {
+  return new Link(drawn, async () => {}).call("read-invitation", { token }, Invitation);
 }
 
 const PRIVACY: Readonly<Record<string, string>> = {

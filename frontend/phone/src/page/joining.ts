@@ -1,11 +1,12 @@
 /** The page of a device that has not joined: who asks, what is learned, what leaves, how to stop. */
 import { SCOPES, scopesOf } from "../device/consent";
 import { Refused, reasonOf } from "../device/failure";
-import type { Agreeing } from "../protocol";
+import type { Agreeing, Joining } from "../protocol";
 import { el, list, section } from "./dom";
+import { drawnCredential } from "./drawn_credential";
 import { conditionsOf, helpOf, type Invitation, privacyOf, readInvitation } from "./invitation";
 
-type Join = (token: string, name: string, agreed: Agreeing) => void;
+type Join = (joining: Joining) => void;
 
 /** `name` is what the device is called unless the owner types another. */
 export async function joiningPage(token: string | null, name: string, join: Join): Promise<HTMLElement[]> {
@@ -15,9 +16,10 @@ export async function joiningPage(token: string | null, name: string, join: Join
       el("p", {}, "Open the link, or scan the code, that you got from whoever runs this platform."),
     ];
   }
+  const drawn = drawnCredential(token);
   let invitation: Invitation;
   try {
-    invitation = await readInvitation(token);
+    invitation = await readInvitation(token, drawn);
   } catch (error) {
     const { sentence, code } = reasonOf(error);
     const title = error instanceof Refused ? "This link lets nobody join" : "The platform does not answer";
@@ -28,7 +30,7 @@ export async function joiningPage(token: string | null, name: string, join: Join
     ];
   }
   const told = [el("h1", {}, `${location.host} asks your device to learn with others`), ...asked(invitation)];
-  return [...told, form(name, (given) => join(token, given, agreedTo(invitation, told)))];
+  return [...told, form(name, (given) => join({ token, drawn, name: given, agreed: agreedTo(invitation, told) }))];
 }
 
 /** By joining, the owner agrees to what he was `told`. */
