@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,11 +52,21 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if failed is None:
             raise
         _fail(Failure(failed.code, failed.detail, failed.exit_code), as_json=arguments.json)
+    except KeyboardInterrupt:
+        _end_interrupted()
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(output.json).decode() + "\n")
     else:
         sys.stdout.write("".join(line + "\n" for line in output.lines))
     sys.exit(Exit.OK)
+
+
+def _end_interrupted() -> NoReturn:
+    """End by SIGINT, without a traceback; a shell then ends the script that it runs, too."""
+    sys.stderr.write("\n")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError  # it has ended
 
 
 def _fail(failure: Failure, *, as_json: bool) -> NoReturn:

@@ -1,6 +1,10 @@
 """What a device's owner is told and asked before the device leaves, or has itself forgotten; until then it stays."""
 
 import io
+import os
+import pty
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +18,8 @@ from coterie_agent.store.opened import open_store
 from coterie_wire.messages import Leave
 from tests.coterie_agent.commands.test_join import Terminal
 from tests.coterie_agent.fake_platform import TOKEN, FakePlatform
+from tests.coterie_agent.test_cli import ENVIRONMENT
+from tests.coterie_agent.test_cli import command as of_agent
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -82,6 +88,23 @@ def test_while_the_agent_runs_nothing_is_asked(run: Run, tmp_path: Path, command
     with RunLock(Home(tmp_path).lock):
         code, _, shown = run(command, types="y\n")
     assert (code, "[y/N]" in shown) == (Exit.ALREADY_RUNNING, False)
+
+
+def test_ctrl_c_is_no_yes(run: Run, tmp_path: Path, platform: FakePlatform) -> None:
+    terminal, his = pty.openpty()
+    asked = subprocess.Popen(
+        of_agent(tmp_path, "leave"), env=ENVIRONMENT, stdin=his, stderr=subprocess.PIPE, start_new_session=True
+    )
+    with asked as process:
+        assert process.stderr is not None
+        shown = b""
+        while not shown.endswith(b"[y/N] "):
+            shown += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        assert (process.stderr.read(), process.wait(10)) == (b"\n", -signal.SIGINT)
+    os.close(terminal)
+    os.close(his)
+    assert not has_left(tmp_path, platform)
 
 
 def test_a_request_to_forget_that_was_interrupted_is_finished_without_asking(
