@@ -20,7 +20,7 @@ from coterie_wire.conditions import Requirements
 from coterie_wire.messages import PrivacyBudget
 from coterie_wire.owning import Forget, Rebuilt
 from tests.coterie_agent.fake_platform import PLAN, TOKEN, Denied, FakePlatform
-from tests.coterie_agent.test_cli import ENVIRONMENT, READY, ask, command, running
+from tests.coterie_agent.test_cli import ENVIRONMENT, READY, ask, ask_process, command, running
 
 
 class Api:
@@ -255,6 +255,9 @@ def test_killed_after_it_asked_the_next_start_ends_it(home: Path, platform: Fake
 
     platform.fault = away
     assert ask(home, "forget", "--yes")[0] == Exit.UNREACHABLE
+    status, failure = ask_process(home, "run")
+    assert (status, failure["code"]) == (Exit.UNREACHABLE, "link.unreachable")
+    assert "asked for this device to be forgotten" in failure["detail"]
 
     def ended(path: str) -> None:
         if path.endswith("/forget"):

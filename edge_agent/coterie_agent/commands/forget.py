@@ -5,11 +5,12 @@ from datetime import date
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
-from coterie_agent.commands.parting import confirm_parting
+from coterie_agent.commands.parting import confirm_parting, unanswered
 from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
 from coterie_agent.forgetting import Forgetter, news_lines
 from coterie_agent.home import Home, RunLock
+from coterie_agent.link.failure import Unreachable
 from coterie_wire.owning import ForgetNews
 
 
@@ -44,7 +45,12 @@ def run(arguments: Arguments) -> Output:
                 samples=samples,
                 root=home.root,
             )
-        news = forgetter.forget(force=arguments.force)
+        try:
+            news = forgetter.forget(force=arguments.force)
+        except Unreachable as error:
+            if identity is None:
+                raise
+            raise unanswered(error) from error
     lines = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
     stays = f"{samples} samples stay in {home.root}; remove that folder to remove them, too"
     return Output(Forgotten(news, samples), [*lines, stays])

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
-from coterie_agent.commands.parting import confirm_parting
+from coterie_agent.commands.parting import confirm_parting, unanswered
 from coterie_agent.commands.reading import reading_store
 from coterie_agent.config import load_config
 from coterie_agent.errors import AgentError
 from coterie_agent.forgetting import forget_platform
 from coterie_agent.home import Home, RunLock
-from coterie_agent.link.failure import Refused
+from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.store.opened import Store
 from coterie_wire.messages import Done, Leave
@@ -43,6 +43,9 @@ def run(arguments: Arguments) -> Output:
         )
         try:
             _notify_platform(store, url, config.ca_file, home.certificate)
+        except Unreachable as error:
+            if not arguments.force:
+                raise unanswered(error) from error
         except AgentError as error:
             if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
                 raise

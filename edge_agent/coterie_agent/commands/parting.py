@@ -6,6 +6,7 @@ from pathlib import Path
 from coterie_agent.commands import Arguments
 from coterie_agent.commands.asking import confirms, may_ask
 from coterie_agent.errors import AgentError, Exit
+from coterie_agent.link.failure import Unreachable
 
 
 def confirm_parting(arguments: Arguments, at_platform: str, *, samples: int, root: Path) -> None:
@@ -29,3 +30,8 @@ def confirm_parting(arguments: Arguments, at_platform: str, *, samples: int, roo
         raise AgentError("owner.nobody_to_ask", detail, exit_code=Exit.USAGE)
     if not confirms("Go on?"):
         raise AgentError("owner.declined", "not agreed to: nothing was done", exit_code=Exit.USAGE)
+
+
+def unanswered(error: Unreachable) -> Unreachable:
+    """`error`, met while leaving, with what its owner can do."""
+    return Unreachable(f"{error.detail}. Nothing was removed: try again, or with --force, which waits for no answer")

@@ -17,6 +17,7 @@ from coterie_agent.device_log.keeping import delete_log, keep_log
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.forgetting import Forgetter, load_receipt
 from coterie_agent.home import Home, RunLock
+from coterie_agent.link.failure import Unreachable
 from coterie_agent.runner import Runner
 from coterie_agent.situation import Situation
 from coterie_agent.store.opened import Store, open_store
@@ -101,7 +102,13 @@ def _finish_forgetting(home: Home, config: Config, store: Store) -> None:
         ca_file=config.ca_file,
         record_sent=lambda what, size: store.journal.record_sent(what, size, day=date.today().isoformat()),
     )
-    forgetter.forget()
+    try:
+        forgetter.forget()
+    except Unreachable as error:
+        detail = (
+            f"its owner has asked for this device to be forgotten, and the platform was not told yet: {error.detail}"
+        )
+        raise Unreachable(detail) from error
     raise AgentError("agent.forgotten", "its owner has had this device forgotten", exit_code=Exit.NOT_JOINED)
 
 

@@ -118,6 +118,19 @@ def test_a_request_to_forget_that_was_interrupted_is_finished_without_asking(
     assert (code, "receipt" in told, shown) == (0, True, ""), "only the receipt is read"
 
 
+@pytest.mark.parametrize("command", ["leave", "forget"])
+def test_where_the_platform_is_away_it_stays_and_its_owner_reads_what_he_can_do(
+    run: Run, tmp_path: Path, platform: FakePlatform, command: str
+) -> None:
+    platform.close()
+    code, _, shown = run(command, "--yes")
+    assert (code, "Nothing was removed" in shown, "--force" in shown) == (Exit.UNREACHABLE, True, True)
+    assert not has_left(tmp_path, platform)
+    assert run(command, "--yes", "--force")[0] == 0
+    with open_store(Home(tmp_path)) as store:
+        assert store.identity.find() is None
+
+
 def _away(path: str) -> None:
     if path.endswith("/forget"):
         raise ConnectionError
