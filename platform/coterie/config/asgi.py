@@ -10,7 +10,8 @@ site = make_site()
 
 from django.conf import settings  # noqa: E402
 
-from coterie.config.schema import exit_unless_files_are_here, exit_unless_usable  # noqa: E402
+from coterie.config.files_here import exit_unless_files_are_here  # noqa: E402 - its models need Django set up
+from coterie.config.schema import exit_unless_usable  # noqa: E402
 from coterie.gateway.asgi import in_front_of  # noqa: E402 - its models need Django set up
 from coterie.gateway.door.proxies import Proxies  # noqa: E402
 from coterie.gateway.door.request_guard import RequestGuard  # noqa: E402

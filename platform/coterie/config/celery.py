@@ -31,7 +31,7 @@ def refuse_other_schema(**_: object) -> None:
 @signals.worker_init.connect
 def refuse_other_files(**_: object) -> None:
     """Exit before a worker takes the platform's files for lost; a beat reads none."""
-    from coterie.config.schema import exit_unless_files_are_here  # its models need Django set up
+    from coterie.config.files_here import exit_unless_files_are_here  # its models need Django set up
 
     if not settings.EMBEDDED:
         exit_unless_files_are_here()

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Collection, Iterable, Mapping
 
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
@@ -57,18 +56,6 @@ def refuse_to_start() -> None:
             f"the database does not answer ({error}): start it, or correct COTERIE_DATABASE_URL; "
             "docs/runbooks/database-away.md says more"
         ) from error
-
-
-def exit_unless_files_are_here() -> None:
-    """End this process with a sentence where its state directory is not the platform's, whose files would be taken for
-    lost, and new ones be kept where nobody looks for them."""
-    from coterie.registry.verifying import is_elsewhere  # only here: it has models, and settings import this module
-
-    if is_elsewhere():
-        sys.exit(
-            f"the state directory {settings.STATE} has none of the platform's files: mount the shared directory, or "
-            "correct COTERIE_STATE; where they are lost, `coterie scrub` takes them from COTERIE_COPIES or notes it"
-        )
 
 
 def exit_unless_usable() -> None:
