@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 
-def server_certificate(directory: Path) -> Path:
-    """Of 127.0.0.1, signed by itself, with its key."""
-    key, now = generate_private_key(SECP256R1()), datetime.now(UTC)
+def server_certificate(directory: Path, *, made_before: timedelta = timedelta()) -> Path:
+    """Of 127.0.0.1, signed by itself, with its key; it holds for a day."""
+    key, now = generate_private_key(SECP256R1()), datetime.now(UTC) - made_before
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "platform")])
     address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     certificate = (

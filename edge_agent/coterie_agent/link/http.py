@@ -4,6 +4,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from http.client import BadStatusLine, RemoteDisconnected
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -38,6 +39,8 @@ _READ_BYTES = 64 << 10
 _CONNECTIONS = 3
 _CUTS = 3
 """Consecutive connections without an answer that count as a refusal of the certificate."""
+_NOT_NOW = (9, 10)
+"""X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL."""
 _WITHOUT_CERTIFICATE = frozenset({"/ask-certificate"})
 """Requests without a certificate, as the current one may be refused."""
 TEMPORARY_REDIRECT = 307
@@ -297,9 +300,10 @@ def _sentence(error: urllib3.exceptions.HTTPError) -> str:
     cause = inner[-1] if inner else error.__cause__ or error.__context__ or error
     match cause:
         case ssl.SSLCertVerificationError():
-            return (
-                f"its certificate is not trusted ({cause.verify_message}); ca_file in agent.toml names others to trust"
-            )
+            advice = "ca_file in agent.toml names others to trust"
+            if cause.verify_code in _NOT_NOW:
+                advice = f"is the clock of this device right? By it, it is {datetime.now():%Y-%m-%d %H:%M}"
+            return f"its certificate is not trusted ({cause.verify_message}); {advice}"
         case RemoteDisconnected():
             return "it has closed the connection"
         case BadStatusLine():

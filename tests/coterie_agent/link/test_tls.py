@@ -5,6 +5,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,15 @@ from tests.server_certificate import server_certificate
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+def made_before() -> timedelta:
+    """How old the server's certificate is."""
+    return timedelta()
+
+
+@pytest.fixture
+def server(tmp_path: Path, made_before: timedelta) -> Iterator[tuple[str, Path]]:
     """Trusts no client's certificate; its address, and its own certificate."""
-    certificate = server_certificate(tmp_path)
+    certificate = server_certificate(tmp_path, made_before=made_before)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
@@ -76,6 +83,14 @@ def test_an_alert_has_the_device_ask_for_another_at_once(server: tuple[str, Path
 def test_a_platform_that_is_not_trusted_is_said_to_be_that(server: tuple[str, Path]) -> None:
     link = HttpLink(server[0], credential="x", record_sent=lambda *_: None)
     with pytest.raises(Unreachable, match=r"certificate is not trusted \(self-signed certificate\); ca_file in"):
+        link.call(Leave(), Done)
+
+
+@pytest.mark.parametrize("made_before", [timedelta(days=2), timedelta(days=-2)])
+def test_a_certificate_that_does_not_hold_now_has_the_owner_look_at_the_clock(server: tuple[str, Path]) -> None:
+    url, trusted = server
+    link = HttpLink(url, credential="x", record_sent=lambda *_: None, ca_file=str(trusted))
+    with pytest.raises(Unreachable, match=r"is the clock of this device right\? By it, it is \d{4}-"):
         link.call(Leave(), Done)
 
 
