@@ -137,7 +137,12 @@ def model(*, statistics: bool = False) -> ModelSpec:
     [
         ({"merge": {"kind": "median"}}, "plan.needs_sums", "fed_avg"),
         ({"merge": {"kind": "norm_bound"}}, "plan.needs_sums", "norms of single updates"),
-        ({"merge": {"kind": "fed_avg"}}, "plan.needs_equal_weights", "weight_by to uniform"),
+        ({"merge": {"kind": "fed_avg"}}, "plan.needs_equal_weights", "set weight_by to uniform"),
+        (
+            {"merge": {"kind": "newton"}, "local": {"kind": "second_order"}},
+            "plan.needs_equal_weights",
+            "take a merge that counts each update once",
+        ),
         ({**UNIFORM, "selection": {"kind": "oort"}}, "plan.not_covered", "selection uniform"),
         ({**UNIFORM, "help": {"kind": "cartel"}}, "plan.not_covered", "help none"),
     ],

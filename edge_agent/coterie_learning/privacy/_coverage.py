@@ -6,6 +6,7 @@ from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Reason
 
 if TYPE_CHECKING:
+    from coterie_learning.merge import Merge
     from coterie_learning.plan import Plan
 
 
@@ -25,6 +26,13 @@ def uncovered(kind: str, plan: "Plan", model: ModelSpec | None) -> Reason | None
     return None
 
 
+def equal_weights_advice(merge: "Merge") -> str:
+    """What to change so that each update counts once."""
+    if "weight_by" in merge.__struct_fields__:
+        return "set weight_by to uniform"
+    return "take a merge that counts each update once, such as fed_avg with weight_by uniform"
+
+
 def unsummed(plan: "Plan") -> Reason | None:
     """Parts of `plan` that use updates without the noise on their sum, or weigh them unequally."""
     if plan.merge.reads != "sums":
@@ -32,7 +40,7 @@ def unsummed(plan: "Plan") -> Reason | None:
         return Reason("plan.needs_sums", f"{detail}; take a merge of sums, such as fed_avg")
     if set(plan.merge.counted([1, 2, 4])) != {1}:
         detail = f"merge {plan.merge.name} counts updates by their samples, so that noise would hide some less"
-        return Reason("plan.needs_equal_weights", f"{detail}; set weight_by to uniform")
+        return Reason("plan.needs_equal_weights", f"{detail}; {equal_weights_advice(plan.merge)}")
     if plan.selection.reads_history:
         detail = f"selection {plan.selection.name} chooses by what devices tell of their training, without noise"
         return Reason("plan.not_covered", f"{detail}; take selection uniform")

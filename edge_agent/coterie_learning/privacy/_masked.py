@@ -8,6 +8,7 @@ from coterie_learning.consent import Readability
 from coterie_learning.kinds import Resources
 from coterie_learning.privacy import Masking, Privacy
 from coterie_learning.privacy._clipping import clipped
+from coterie_learning.privacy._coverage import equal_weights_advice
 from coterie_learning.secure_sum.graph import Adversary
 from coterie_learning.secure_sum.terms import SumTerms
 from coterie_wire.bundle import ModelSpec
@@ -46,8 +47,6 @@ class Masked(Privacy, frozen=True):
     ] = 60.0
     is_summed_by_others: ClassVar[bool] = False
     readability: ClassVar[Readability] = "summed"
-    weights_advice: ClassVar[str] = "set weight_by to uniform"
-    """Advice on how to make a merge weigh updates as the sum does."""
 
     def protect(self, update: Tensors, *, seed: int) -> Tensors:  # noqa: ARG002 - the masks come later
         return clipped(update, self.norm)
@@ -64,6 +63,10 @@ class Masked(Privacy, frozen=True):
         """Kinds that use single devices' updates, or more or fewer devices than a sum has."""
         return self._not_of_sums(plan) or self._not_covered(plan) or self._not_of_so_many(plan)
 
+    def _weights_advice(self, plan: "Plan") -> str:
+        """How to have the merge weigh updates as the sum does."""
+        return equal_weights_advice(plan.merge)
+
     def _not_of_sums(self, plan: "Plan") -> Reason | None:
         if plan.merge.reads != "sums":
             detail = f"merge {plan.merge.name} reads {plan.merge.reads} of single updates, and only their sum is known"
@@ -71,7 +74,7 @@ class Masked(Privacy, frozen=True):
         counts = list(plan.merge.counted([1, 2, 4]))
         if counts != ([1, 1, 1] if self.masking().full_samples is None else [1, 2, 4]):
             detail = f"merge {plan.merge.name} counts updates otherwise than their devices do"
-            return Reason("plan.needs_equal_weights", f"{detail}; {self.weights_advice}")
+            return Reason("plan.needs_equal_weights", f"{detail}; {self._weights_advice(plan)}")
         if not plan.codec.exact:
             detail = f"codec {plan.codec.name} rounds each update by itself, and sums have one grid, of so many bits"
             return Reason("plan.needs_float32", f"{detail}; take codec float32 and choose bits here")

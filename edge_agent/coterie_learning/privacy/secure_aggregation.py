@@ -5,12 +5,15 @@ dropped devices), with the neighbourhood graph of Bell et al. 2020, doi 10.1145/
 no sum of fewer than `min_devices`, whatever the platform requests.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from coterie_learning.privacy import Masking
 from coterie_learning.privacy._masked import Masked
+
+if TYPE_CHECKING:
+    from coterie_learning.plan import Plan
 
 
 class SecureAggregation(Masked, frozen=True, tag="secure_aggregation"):
@@ -27,13 +30,13 @@ class SecureAggregation(Masked, frozen=True, tag="secure_aggregation"):
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,
         Meta(description="samples from which on an update counts in full, where a merge counts by them; none: all do"),
     ] = None
-    weights_advice: ClassVar[str] = (
-        "set full_samples, from how many on an update counts in full, or weight_by to uniform"
-    )
     since: ClassVar[str] = "0.2"
 
     def bound(self) -> float | None:
         return self.norm
+
+    def _weights_advice(self, plan: "Plan") -> str:
+        return f"set full_samples, from how many on an update counts in full, or {super()._weights_advice(plan)}"
 
     def masking(self) -> Masking:
         return Masking(self.terms, self.bits, self.norm, self.full_samples, self.step_s)

@@ -27,7 +27,7 @@ else:
     AnyTask = Task
 
 
-class Seen:
+class TaskHeartbeat:
     """Lets other processes see, every five seconds at most, that this one ends tasks. Safe to use from several threads.
 
     Embedded mode's worker is in the server, and rests while nothing happens.
@@ -36,7 +36,7 @@ class Seen:
     def __init__(self) -> None:
         self._at_s = float("-inf")
 
-    def show(self) -> None:
+    def beat(self) -> None:
         """A task has ended."""
         if time.monotonic() - self._at_s < EVERY_S:
             return
@@ -47,7 +47,7 @@ class Seen:
             logger.warning("that a task has ended could not be written", exc_info=True)
 
 
-SEEN = Seen()
+HEARTBEAT = TaskHeartbeat()
 """Of this process."""
 
 
@@ -78,7 +78,7 @@ class WatchedTask(AnyTask):
             TASK_SECONDS.labels(self.name).observe(time.monotonic() - began_s)
             LIFE.show("task")
             if not settings.EMBEDDED:
-                SEEN.show()
+                HEARTBEAT.beat()
 
     def _traced(self, about: Mapping[str, str]) -> AbstractContextManager[object]:
         """A span, a child of the one that sent the task. The sweeps, of which there are several a second, have
