@@ -174,7 +174,7 @@ class AllianceParticipant:
             wanted = news.wanted
             for sealed in news.letters:
                 self._take(party, sealed, partner)
-            stage = _tell(party, stage)
+            stage = _log_progress(party, stage)
             idle_s = _SOON_S if moved else min(_LATEST_S, 2 * idle_s)
             if not moved and self.wait(idle_s):
                 raise Stopped
@@ -257,7 +257,7 @@ def figures_of(party: Party) -> AllianceFigures:
     )
 
 
-def _tell(party: Party, before: Stage) -> Stage:
+def _log_progress(party: Party, before: Stage) -> Stage:
     if party.stage != before:
         log.info("alliance: %s, %d people are known to both", party.stage, party.common)
     return party.stage

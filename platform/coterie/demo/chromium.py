@@ -116,7 +116,7 @@ class Chromium:
             target = self._ask("Target.createTarget", _Target, url="about:blank").target_id
             attached = self._ask("Target.attachToTarget", _Session, targetId=target, flatten=True)
             self._session = attached.session_id
-            self._tell("Page.enable")
+            self._send("Page.enable")
         except BrowserFailed:
             self.close()
             raise
@@ -131,11 +131,11 @@ class Chromium:
 
     def before_each_page(self, script: str) -> None:
         """Run `script` in every page from now on, before the page's own."""
-        self._tell("Page.addScriptToEvaluateOnNewDocument", source=script)
+        self._send("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     def open(self, url: str) -> None:
         """Go there; does not wait for what the page then does."""
-        self._tell("Page.navigate", url=url)
+        self._send("Page.navigate", url=url)
 
     def evaluate(self, expression: str) -> object:
         """What a JavaScript expression gives on the page, as JSON."""
@@ -157,14 +157,14 @@ class Chromium:
         """As if somebody had picked the file in the input that the CSS selector finds."""
         root = self._ask("DOM.getDocument", _Document).root.node_id
         node = self._ask("DOM.querySelector", _Node, nodeId=root, selector=selector).node_id
-        self._tell("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+        self._send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
     def close(self) -> None:
         """End the browser and wait until it has; again, it does nothing."""
         if self._process.returncode is None:
             self._session = None
             try:
-                self._tell("Browser.close")
+                self._send("Browser.close")
             except BrowserFailed:
                 self._process.terminate()
             try:
@@ -175,7 +175,7 @@ class Chromium:
             os.close(self._to)
             os.close(self._from)
 
-    def _tell(self, method: str, **given: object) -> None:
+    def _send(self, method: str, **given: object) -> None:
         self._ask(method, msgspec.Raw, **given)
 
     def _ask(self, method: str, kind: type[T], **given: object) -> T:

@@ -43,13 +43,13 @@ def make_alliances(devices: Sequence[Device], *, random: Random, now: datetime) 
     ):
         alliance = Alliance(name=name, state=state, terms=msgspec.to_builtins(TERMS), created_at=now - ago)
         alliance.project_id = project_of(bank)
-        _tell(alliance, epochs, bank, random)
+        _record_epochs(alliance, epochs, bank, random)
         alliance.save()
         for role, device, version in ((Party.Role.COLUMNS, bank, lower), (Party.Role.LABELS, insurer, upper)):
             _party(alliance, role, device, version, now)
 
 
-def _tell(alliance: Alliance, epochs: int, bank: Device, random: Random) -> None:
+def _record_epochs(alliance: Alliance, epochs: int, bank: Device, random: Random) -> None:
     """What its parties have told by then."""
     if alliance.state == State.WAITING:
         reason = reasons.needs_consent([bank.name])

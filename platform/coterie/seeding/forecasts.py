@@ -72,7 +72,7 @@ def _try_plans(federation: Federation, happened: Sequence[Happened], random: Ran
     dataset = Dataset.objects.filter(name__startswith=federation.pair.slug).first() or Dataset.objects.first()
     after, then = happened[-SINCE - 1], happened[-SINCE:]
     plan = federation.plan
-    found = _found(stored_plan(plan).pace.updates_wanted(), then, random)
+    found = _simulated(stored_plan(plan).pace.updates_wanted(), then, random)
     ran = _job(federation, dataset, plan, State.SUCCEEDED, after.opened_at, after.number)
     figures = msgspec.to_builtins(found.figures())
     TrainingJob.objects.filter(pk=ran.pk).update(found=msgspec.to_builtins(found), **figures)
@@ -104,7 +104,7 @@ def _job(
     )
 
 
-def _found(wanted: int, then: Sequence[Happened], random: Random) -> SimulationResult:
+def _simulated(wanted: int, then: Sequence[Happened], random: Random) -> SimulationResult:
     """What became of it, with some error."""
     known = [one.accuracy for one in then if one.accuracy is not None] or [0.8]
     ends_s = median(one.duration_s for one in then)

@@ -31,11 +31,11 @@ def time_devices(version: ModelVersion, members: Sequence[Device], *, now: datet
         at = now - timedelta(days=ago)
         heat = HEAT if ago in HOT else 1.0
         told = members if ago == 0 else members[:MEASURED]
-        record_latencies([(device, list(_told(device, version, heat, random))) for device in told], now=at)
+        record_latencies([(device, list(_reports(device, version, heat, random))) for device in told], now=at)
         store_day(pair=version.pair, day=at.date(), now=at)
 
 
-def _told(device: Device, version: ModelVersion, heat: float, random: Random) -> Iterator[Latency]:
+def _reports(device: Device, version: ModelVersion, heat: float, random: Random) -> Iterator[Latency]:
     step_s = heat * (device.train_step_s or 0.01)
     yield _latency(version, "step", "yes", step_s, random)
     predict_s = OF_A_STEP * step_s

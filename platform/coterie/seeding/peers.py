@@ -36,7 +36,7 @@ def add_help_between(federation: Federation, members: Sequence[Device], *, rando
     """What the federation's plan has its members do between rounds, and the groups it divides them into."""
     plan = federation.parsed_plan()
     if plan.help.rules() is not None:
-        _tell_profiles(federation, members, random)
+        _report_profiles(federation, members, random)
         _help_one_another(federation, members[:ASKING], random, now)
     if plan.personal.rules(plan.local) is not None:
         _tell_personal_figures(federation, members, random)
@@ -44,7 +44,7 @@ def add_help_between(federation: Federation, members: Sequence[Device], *, rando
         _divide(federation, members, random)
 
 
-def _tell_profiles(federation: Federation, members: Sequence[Device], random: Random) -> None:
+def _report_profiles(federation: Federation, members: Sequence[Device], random: Random) -> None:
     """The profile of each member's data."""
     rows, days = [], []
     for place, device in enumerate(members):

@@ -201,7 +201,7 @@ def _ended_round(
     Update.objects.bulk_create(updates)
     Assignment.objects.bulk_create(parts)
     if number > task.rounds - REPLAYABLE:
-        _tell_story(round_, parts, {update.pk: update for update in updates}, random)
+        _record_course(round_, parts, {update.pk: update for update in updates}, random)
     return version
 
 
@@ -337,10 +337,10 @@ def _open_round(
     Update.objects.bulk_create(updates)
     Assignment.objects.bulk_create(parts)
     Round.objects.filter(pk=round_.pk).update(updates_in=len(updates))
-    _tell_story(round_, parts, {update.pk: update for update in updates}, random)
+    _record_course(round_, parts, {update.pk: update for update in updates}, random)
 
 
-def _tell_story(round_: Round, parts: list[Assignment], updates: dict[uuid.UUID, Update], random: Random) -> None:
+def _record_course(round_: Round, parts: list[Assignment], updates: dict[uuid.UUID, Update], random: Random) -> None:
     """The events of a round, in order."""
     kind = RoundEvent.Kind
     assert round_.opened_at is not None

@@ -167,7 +167,7 @@ def run_to_end(
         ticks = min(ticks, int(ends_s / tick_s + ROUNDING))
     total_s = max(until_s, ticks * tick_s) if ends_s is None else ends_s
 
-    def tell() -> None:
+    def report_progress() -> None:
         share, rounds = min(1.0, world.clock.now_s / total_s), parts.rounds
         report(SimulationProgress(share, len(rounds.outcomes), rounds.most) if rounds else SimulationProgress(share, 0))
 
@@ -178,8 +178,8 @@ def run_to_end(
                 part.on_batch(device, batch, predicted.classes)
 
     for tick in range(ticks):
-        world.clock.run(until_s=(tick + 1) * tick_s, after_each=tell)
+        world.clock.run(until_s=(tick + 1) * tick_s, after_each=report_progress)
         for device in world.devices:
             meet(device, world.drawn.batches[device.number][tick])
-        tell()
-    world.clock.run(until_s=total_s, after_each=tell)
+        report_progress()
+    world.clock.run(until_s=total_s, after_each=report_progress)

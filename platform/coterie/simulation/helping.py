@@ -86,7 +86,7 @@ class Helping:
         watch = self._watches[device.number].observe(rules, batch.classes, predicted)
         if watch.report_is_due(rules):
             told, watch = watch.report(rules, self._noise_key("report", device))
-            self._tell(device, told, drifting=watch.drifting)
+            self._report_profile(device, told, drifting=watch.drifting)
         if watch.asks_for(rules) and device.number not in self._in_hand:
             request = watch.request(rules, self._noise_key("request", device))
             if request.classes:
@@ -97,8 +97,8 @@ class Helping:
     def _noise_key(self, what: str, device: Device) -> bytes:
         return self._world.seed_of(what, device.number, len(device.samples)).to_bytes(SECRET_BYTES, "big")
 
-    def _tell(self, device: Device, counts: Counts, *, drifting: bool) -> None:
-        size_bytes = self._say("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=drifting)))
+    def _report_profile(self, device: Device, counts: Counts, *, drifting: bool) -> None:
+        size_bytes = self._send("metadata", ReportProfile(FEDERATION, _profile(counts, device, drifting=drifting)))
 
         def arrive() -> None:
             known = self._reported.get(device.number)
@@ -111,7 +111,7 @@ class Helping:
         request = _Request(device, classes, recent, self._world.clock.now_s, len(device.samples) - 1)
         self._in_hand[device.number] = request
         profile = _profile(recent, device, drifting=True)
-        size_bytes = self._say("requests", AskHelp(request.name, FEDERATION, classes, profile))
+        size_bytes = self._send("requests", AskHelp(request.name, FEDERATION, classes, profile))
         self._later(self._world.upload_s(device, size_bytes), lambda: self._match(request))
 
     def _match(self, request: _Request) -> None:
@@ -126,7 +126,7 @@ class Helping:
                 return
         unfit = self._index.unfit(wanted, rules, exclude=exclude)
         reason = no_helper_reason(unfit, request.classes, tried=len(request.tried))
-        self._say("requests", HelpNews(request.name, "unmatched", reason))
+        self._send("requests", HelpNews(request.name, "unmatched", reason))
         self._end(request, "unmatched", reason=reason)
 
     def _serve(self, request: _Request, match: Match, helper: Device) -> None:
@@ -136,8 +136,8 @@ class Helping:
         )
         payload = helper.learner.portion(terms)
         content = BlobRef.of_bytes(payload)
-        asked = self._say("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, rules.deliver_s))
-        offered = self._say("requests", OfferPortion(request.name, content.sha256, content.size_bytes))
+        asked = self._send("requests", Serve(request.name, FEDERATION, content.sha256, terms.classes, rules.deliver_s))
+        offered = self._send("requests", OfferPortion(request.name, content.sha256, content.size_bytes))
         world.ledger.count("portions", len(payload))
         upload_s = world.download_s(helper, asked)
         upload_s += world.upload_s(helper, offered) + world.upload_s(helper, len(payload))
@@ -149,7 +149,7 @@ class Helping:
                 self._match(request)
                 return
             news = HelpNews(request.name, "delivered", portion=Portion(request.name, content, rules.judge_s))
-            reported = self._say("requests", news)
+            reported = self._send("requests", news)
             world.ledger.count("portions", len(payload))
             target = request.device
             download_s = world.download_s(target, reported) + world.download_s(target, len(payload))
@@ -165,7 +165,7 @@ class Helping:
             merged = device.learner.with_portion(payload, terms, window)
         except WireError as error:
             reason = Reason(error.code, error.detail)
-            self._say("requests", DeclineTransfer(request.name, reason))
+            self._send("requests", DeclineTransfer(request.name, reason))
             self._end(request, "refused", match, len(payload), reason=reason)
             return
         before, after = (learner.predict(window.inputs).argmax(axis=1) for learner in (device.learner, merged))
@@ -173,9 +173,9 @@ class Helping:
         if judgement.kept:
             device.learner = merged
             device.portions.append(KeptPortion(msgspec.json.encode(self._plan.device), terms.classes, payload))
-        self._say("requests", ReportMerged(request.name))
+        self._send("requests", ReportMerged(request.name))
         verdict = GiveVerdict(request.name, judgement.kept, judgement.before, judgement.after, len(window.labels))
-        self._say("requests", verdict)
+        self._send("requests", verdict)
         self._end(request, "kept" if judgement.kept else "undone", match, len(payload), judgement)
 
     def _end(
@@ -212,7 +212,7 @@ class Helping:
         known = self._reported[helper.number]
         self._know(helper, known._replace(serving=known.serving + more))
 
-    def _say(self, what: What, message: Message) -> int:
+    def _send(self, what: What, message: Message) -> int:
         """Count a message, encoded as it travels; returns its bytes."""
         size_bytes = len(msgspec.json.encode(message))
         self._world.ledger.count(what, size_bytes)

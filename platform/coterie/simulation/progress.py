@@ -35,7 +35,7 @@ class Lines:
     def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], shorter: str = "") -> None:
         """`clock` tells seconds of real time; `shorter` is what to do about a simulation that takes long."""
         self._name, self._stream, self._clock, self._shorter = name, stream, clock, shorter
-        self._began_s = self._told_s = clock()
+        self._began_s = self._reported_s = clock()
         self._from = SimulationProgress(0.0, 0)
         """Where the first round had ended: until then simulated time costs next to nothing."""
 
@@ -43,9 +43,9 @@ class Lines:
         now_s = self._clock()
         if progress.rounds and not self._from.rounds:
             self._began_s, self._from = now_s, progress
-        if now_s - self._told_s < QUIET_S:
+        if now_s - self._reported_s < QUIET_S:
             return
-        self._told_s = now_s
+        self._reported_s = now_s
         left_s = self._left_s(progress, now_s - self._began_s)
         left = "no end in sight yet" if left_s is None else f"about {in_words(left_s)} left"
         if self._shorter and (left_s is None or left_s > LONG_S):

@@ -99,7 +99,7 @@ class Rounds:
         self._gossip = None if meeting_rules is None else Gossip(world, plan, meeting_rules)
         self._lost = 0
         """Devices that fell silent since a round ended."""
-        self.told = PrivacySpent(plan.privacy, len(world.devices))
+        self.privacy_spent = PrivacySpent(plan.privacy, len(world.devices))
         self.counted: Counter[int] = Counter()
         """By device, the rounds in which its update counted."""
         self.outcomes: list[RoundOutcome] = []
@@ -364,7 +364,7 @@ class Rounds:
         size_bytes = self._sent_bytes(base, part)
         world.ledger.count("updates", size_bytes)
         if self._plan.privacy.releases == "updates":
-            self.told.release([device.number])
+            self.privacy_spent.release([device.number])
         delivery = DeliveredUpdate(device, base, part.payload, part.samples, part.classes, seed)
         arrives_s = device.day.done_at(world.clock.now_s, world.upload_s(device, size_bytes))
         world.clock.at(arrives_s, lambda: self._deliver(assignment, delivery))
@@ -448,7 +448,7 @@ class Rounds:
             summed, fault = self._cloud.merge(round_.deliveries)
             is_merged = fault is None
             if self._plan.privacy.releases in ("sums", "masked_sums"):
-                self.told.release(one.device.number for one in summed)
+                self.privacy_spent.release(one.device.number for one in summed)
         if is_merged:
             self.counted.update(delivery.device.number for delivery in round_.deliveries)
         self.outcomes.append(

@@ -50,7 +50,7 @@ def perform(*, clock: Clock) -> int:
 def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
     told_at = clock()
 
-    def tell(progress: Progress) -> None:
+    def record(progress: Progress) -> None:
         nonlocal told_at
         now = clock()
         if progress.total and now - told_at >= PROGRESS_EVERY:
@@ -66,7 +66,7 @@ def _perform(run: SimulationRun, lease: uuid.UUID, clock: Clock) -> None:
                     keep=str(checkpoint_directory(run.pk)),
                     code=agent_code(),
                 )
-                found = run_child(JOB, arguments, limits=LIMITS, on_progress=tell, cancel=heartbeat.lost)
+                found = run_child(JOB, arguments, limits=LIMITS, on_progress=record, cancel=heartbeat.lost)
             if succeed(run, lease, found, clock()):
                 delete_checkpoint(run.pk)
         except Cancelled:

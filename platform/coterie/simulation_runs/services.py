@@ -49,7 +49,7 @@ def keep_fleet(*, path: Path, now: datetime) -> SimulatedFleet:
     size_bytes = path.stat().st_size
     if size_bytes > MAX_BYTES:
         raise FleetTooLarge(size_bytes=size_bytes, limit_bytes=MAX_BYTES)
-    told = _told(path)
+    told = _described(path)
     blob = store_file(path=path, now=now)  # no transaction waits for the disk
     return _keep_fleet(blob=blob, told=told, now=now)
 
@@ -62,7 +62,7 @@ def _keep_fleet(*, blob: Blob, told: FleetDescription, now: datetime) -> Simulat
     return fleet
 
 
-def _told(path: Path) -> FleetDescription:
+def _described(path: Path) -> FleetDescription:
     with open_source(path) as source:
         file = open_tensors(source)  # it has the header of a tensor file
         try:

@@ -234,7 +234,7 @@ class TriedPlanViewSet(ListedViewSet[TrainingJob]):
         """What is expected of the plan, beside the rounds that then happened."""
         job = get_object_or_404(SIMULATIONS.select_related("federation", "pair", "dataset"), pk=pk)
         assert job.federation is not None, "simulations have one"
-        return Response(_told(compared_of(job.federation, [job])[0]))
+        return Response(_shown(compared_of(job.federation, [job])[0]))
 
 
 class PlanForecastsView(APIView):
@@ -245,7 +245,7 @@ class PlanForecastsView(APIView):
         """The latest, beside the rounds that then happened, and how good they are."""
         tried = tried_of(get_object_or_404(Federation, pk=pk), latest=LATEST)
         calibration = [{"figure": name, **one._asdict()} for name, one in calibration_of_plans(tried).items()]
-        return Response({"calibration": calibration, "forecasts": [_told(one) for one in tried]})
+        return Response({"calibration": calibration, "forecasts": [_shown(one) for one in tried]})
 
     @extend_schema(
         request=TryPlanSerializer, responses={201: PlanForecastSerializer}, operation_id="federations_try_plan"
@@ -257,10 +257,10 @@ class PlanForecastsView(APIView):
         asked = dict(wanted.validated_data)
         plan = asked.pop("plan", None)
         try_plan(federation=federation, plan=plan, trial=PlanTrial(**asked), now=timezone.now())
-        return Response(_told(tried_of(federation, latest=1)[0]), status=status.HTTP_201_CREATED)
+        return Response(_shown(tried_of(federation, latest=1)[0]), status=status.HTTP_201_CREATED)
 
 
-def _told(tried: TriedPlan) -> Mapping[str, object]:
+def _shown(tried: TriedPlan) -> Mapping[str, object]:
     job, options, expected, happened = tried
     return {
         **msgspec.to_builtins(options),

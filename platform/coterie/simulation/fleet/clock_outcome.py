@@ -113,7 +113,7 @@ def outcome_of(
         device_accuracy=found.over_devices,
         devices_measured=found.measured,
         devices_with_own=found.own,
-        epsilon=None if holding is None else holding.told.epsilon(),
+        epsilon=None if holding is None else holding.privacy_spent.epsilon(),
         participants=participants,
         client_rounds=0 if holding is None else holding.counted.total(),
         bytes_by_kind=used.bytes_by_kind,

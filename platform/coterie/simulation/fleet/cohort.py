@@ -221,7 +221,7 @@ class Cohorts:
     def charge(self, devices: Sequence[int]) -> None:
         """Charge a release of the updates of `devices` together."""
         cost = cost_of_release(self.plan.privacy, len(devices), fleet=len(self.train_sizes))
-        self.columns.told[list(devices)] += cost
+        self.columns.privacy_spent[list(devices)] += cost
 
     def _take(self, round_: _Open, delivery: CompletedTraining) -> None:
         """Add the update to the round; it waits where the round is full or has an update of the device."""

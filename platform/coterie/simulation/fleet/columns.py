@@ -90,7 +90,7 @@ class Columns:
     """Training time of its last update in seconds, or NaN."""
     released_in: Int64
     """Place, in a stream of releases, of the newest sum that it took part in, or `NEVER`."""
-    told: Float64
+    privacy_spent: Float64
     """Privacy cost of releases to it: μ²."""
 
     @classmethod
@@ -106,7 +106,7 @@ class Columns:
             loss=nothing,
             trained_s=nothing.copy(),
             released_in=never.copy(),
-            told=np.zeros(devices),
+            privacy_spent=np.zeros(devices),
         )
 
     def stored(self) -> dict[str, Int64]:
@@ -116,7 +116,7 @@ class Columns:
     @classmethod
     def restored(cls, stored: dict[str, Int64]) -> "Columns":
         """The inverse of `stored`."""
-        floats = {"busy_until_s", "loss", "trained_s", "told"}
+        floats = {"busy_until_s", "loss", "trained_s", "privacy_spent"}
         found: dict[str, NDArray[np.float64] | Int64] = {
             field.name: (stored[field.name].view(np.float64) if field.name in floats else stored[field.name]).copy()
             for field in fields(cls)

@@ -48,11 +48,11 @@ def simulate_on_clock(run: FleetRun, setting: Setting, divided: DividedData, rep
     parts = parts._replace(every=(*parts.every, judged))
     rounds = _Rounds(run, divided.held_out, parts.rounds)
 
-    def tell(progress: SimulationProgress) -> None:
+    def report_rounds(progress: SimulationProgress) -> None:
         rounds.look()
         report(progress)
 
-    run_to_end(world, parts, tell, until_s=run.days * DAY_S, ends_s=run.ends_s)
+    run_to_end(world, parts, report_rounds, until_s=run.days * DAY_S, ends_s=run.ends_s)
     return outcome_of(run, setting, divided.held_out, world, parts, rounds.found, judged)
 
 

@@ -14,7 +14,7 @@ from coterie.core.login import Login
 from coterie.simulation.errors import NoAnswer, RunCancelled, RunFailed
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.runner import Tell
+from coterie.simulation.fleet.runner import ReportRounds
 from coterie.simulation.fleet.shared import encode_fleet, wanted_of
 from coterie_wire.errors import UNREADABLE
 from coterie_wire.structs import from_json
@@ -73,7 +73,7 @@ class OnPlatform:
         """`http` has the platform's ``/api/`` as base and is authenticated. `say` prints why runs wait."""
         self._http, self._sleep, self._say = http, sleep, say
 
-    def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
+    def outcomes(self, runs: Sequence[FleetRun], report: ReportRounds) -> Sequence[FleetOutcome]:
         """Also raises NoAnswer, RunFailed or RunCancelled."""
         files = {"file": ("fleet", encode_fleet(runs[0]))}
         fleet = self._asked("POST", "simulated-fleets/", _Fleet, files=files).id
@@ -98,7 +98,7 @@ class OnPlatform:
                     raise RunCancelled(detail=one.reason_sentence)
                 if one.state == "succeeded" and one.id not in found:
                     found[one.id] = _outcome(self._asked("GET", f"simulation-runs/{one.id}/", _Done))
-            tell(sum(rounds[one.id] * known[one.id].progress for one in asked))
+            report(sum(rounds[one.id] * known[one.id].progress for one in asked))
             if len(found) == len(known):
                 return [found[one.id] for one in asked]
             self._sleep(POLL_S)

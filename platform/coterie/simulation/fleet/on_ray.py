@@ -12,7 +12,7 @@ from coterie.core.errors import CoterieError
 from coterie.simulation.errors import DoesNotFit, MissingPackage, RunFailed
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
-from coterie.simulation.fleet.runner import Tell
+from coterie.simulation.fleet.runner import ReportRounds
 from coterie.simulation.fleet.shared import encode_fleet, run_shared, wanted_of
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_json
@@ -24,7 +24,7 @@ RETRIES = 3
 class OnRay:
     """Runs on Ray, one core each. Ray is started on this machine unless it is connected to a cluster."""
 
-    def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
+    def outcomes(self, runs: Sequence[FleetRun], report: ReportRounds) -> Sequence[FleetOutcome]:
         """Also raises MissingPackage or RunFailed."""
         if find_spec("ray") is None:
             raise MissingPackage(package="ray", purpose="runs on Ray", extra="ray")
@@ -47,7 +47,7 @@ class OnRay:
                 if refused:
                     raise DoesNotFit(detail=refused)
                 found[asked[ended]] = from_json(outcome, FleetOutcome)
-                tell(float(sum(runs[at].rounds for at in found)))
+                report(float(sum(runs[at].rounds for at in found)))
         finally:
             for one in waiting:
                 ray.cancel(one, force=True)

@@ -180,11 +180,11 @@ class _Search:
         return replace(self.run, plan=plan, seed=seed, rounds=rounds, evaluate_every=every)
 
     def _held(self, runs: Sequence[FleetRun]) -> Sequence[FleetOutcome]:
-        found = self.runner.outcomes(runs, self._tell) if runs else []
+        found = self.runner.outcomes(runs, self._report_rounds) if runs else []
         self.done += sum(run.rounds for run in runs)
         return found
 
-    def _tell(self, rounds: float) -> None:
+    def _report_rounds(self, rounds: float) -> None:
         self.report(SimulationProgress(min(1.0, (self.done + rounds) / self.ahead), int(self.done + rounds)))
 
     def _judged(self, plans: Sequence[Plan], seeds: Sequence[int]) -> Iterator[PlanFigures]:

@@ -9,14 +9,14 @@ from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
 from coterie.simulation.progress import SimulationProgress
 
-Tell = Callable[[float], None]
+ReportRounds = Callable[[float], None]
 """Called with the number of rounds held in all runs; a run that ended early counts as complete."""
 
 
 class Runner(Protocol):
     """Performs runs of one fleet."""
 
-    def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
+    def outcomes(self, runs: Sequence[FleetRun], report: ReportRounds) -> Sequence[FleetOutcome]:
         """Outcomes in the order of `runs`, which differ only in plan, seed, rounds and measurements.
 
         Raises what `simulate_fleet` raises of the first that fails, and what the way there raises.
@@ -26,11 +26,11 @@ class Runner(Protocol):
 class LocalRunner:
     """Performs runs one after the other, each with its number of worker processes."""
 
-    def outcomes(self, runs: Sequence[FleetRun], tell: Tell) -> Sequence[FleetOutcome]:
+    def outcomes(self, runs: Sequence[FleetRun], report: ReportRounds) -> Sequence[FleetOutcome]:
         found: list[FleetOutcome] = []
         held = 0
         for run in runs:
-            found.append(simulate_fleet(run, report=partial(_told, tell, held, run.rounds)))
+            found.append(simulate_fleet(run, report=partial(_report_share, report, held, run.rounds)))
             held += run.rounds
         return found
 
@@ -38,5 +38,5 @@ class LocalRunner:
 HERE = LocalRunner()
 
 
-def _told(tell: Tell, held: int, rounds: int, progress: SimulationProgress) -> None:
-    tell(held + progress.share * rounds)
+def _report_share(report: ReportRounds, held: int, rounds: int, progress: SimulationProgress) -> None:
+    report(held + progress.share * rounds)

@@ -162,7 +162,7 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
     rounds, began_s = arguments.wanted.rounds, time.monotonic()
     began_at: float | None = None
 
-    def tell(progress: SimulationProgress) -> None:
+    def record(progress: SimulationProgress) -> None:
         nonlocal began_at, began_s
         if began_at is None:  # progress of an earlier attempt took no time of this one
             began_at, began_s = progress.share, time.monotonic()
@@ -172,7 +172,7 @@ def run_stored(arguments: FleetRunArguments, report: ReportProgress) -> FleetRun
 
     try:
         run = decode_fleet(Path(arguments.fleet).read_bytes(), arguments.wanted)
-        outcome = simulate_kept(run, report=tell, keep=Path(arguments.keep))
+        outcome = simulate_kept(run, report=record, keep=Path(arguments.keep))
     except CoterieError as error:
         raise CannotRun(detail=str(error)) from error
     except WireError as error:

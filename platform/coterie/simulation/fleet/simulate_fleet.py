@@ -437,7 +437,7 @@ class _Fleet:
     def _epsilon(self) -> float | None:
         if self._run.plan.privacy.releases == "nothing":
             return None
-        return epsilon_of(float(self._cohorts.columns.told.max()), DELTA)
+        return epsilon_of(float(self._cohorts.columns.privacy_spent.max()), DELTA)
 
     def _own(self, device: int) -> Tensors | None:
         own = own_of(self._states.of(device))

@@ -227,11 +227,11 @@ class _Trying:
             for plan in plans
             for seed in seeds
         ]
-        found = self._runner.outcomes(runs, self._tell)
+        found = self._runner.outcomes(runs, self._report_rounds)
         self._done += len(runs) * rounds
         return [found[begin : begin + len(seeds)] for begin in range(0, len(found), len(seeds))]
 
-    def _tell(self, rounds: float) -> None:
+    def _report_rounds(self, rounds: float) -> None:
         self._report(SimulationProgress(min(1.0, (self._done + rounds) / self._ahead), int(self._done + rounds)))
 
 

@@ -93,7 +93,9 @@ def on_stream(given: FleetRun, setting: Setting, parameters: Tensors) -> OnStrea
     held = [cast(Version, rounds.version_on(device)).learner.parameters for device in devices]
     answering = [cast(NeuralLearner, device.learner).parameters for device in devices]
     newest = cloud.version_for(devices[0]).learner.parameters
-    return OnStream(rounds.outcomes, newest, answering, held, world.ledger.used().trained_s, rounds.told.by_device)
+    return OnStream(
+        rounds.outcomes, newest, answering, held, world.ledger.used().trained_s, rounds.privacy_spent.by_device
+    )
 
 
 def same(one: Tensors, other: Tensors) -> bool:
@@ -156,6 +158,6 @@ def both(given: FleetRun, directory: Path) -> tuple[FleetOutcome, SimulationChec
         assert (one.opened_s, one.ended_s) == pytest.approx((other.opened_s, other.ended_s), abs=1e-6)
     assert [one.staleness_most for one in outcome.rounds] == [max(one.staleness, default=None) for one in found.rounds]
     assert same(kept.newest.parameters, found.version)
-    assert [found.told.get(device, 0.0) for device in range(outcome.devices)] == kept.columns.told.tolist()
+    assert [found.told.get(device, 0.0) for device in range(outcome.devices)] == kept.columns.privacy_spent.tolist()
     assert any(found.told.values()) == (given.plan.privacy.releases != "nothing")
     return outcome, kept, found
