@@ -80,15 +80,16 @@ def conclude(*, round_: Round, now: datetime) -> None:
 
 
 def _with_main_cause(round_: Round, reason: Reason) -> Reason:
-    """`reason`, and why most devices sent no update where that is not the closing itself, as without consent."""
-    without = round_.assignments.filter(state__in=(Assignment.State.DROPPED, Assignment.State.RELEASED))
+    """`reason`, and why most devices sent no valid update where that is not the closing itself, as without consent."""
+    ended = (Assignment.State.DROPPED, Assignment.State.RELEASED, Assignment.State.REJECTED)
+    without = round_.assignments.filter(state__in=ended)
     causes = without.exclude(reason_code__in=(reasons.CLOSED.code, "")).values_list("reason_code")
     main = causes.annotate(devices=Count("pk"), sentence=Max("reason_sentence")).order_by("-devices", "reason_code")
     found = main.first()
     if found is None:
         return reason
     _, devices, sentence = found
-    whole = f"{reason.sentence}; of {without.count()} devices that sent none, {devices}: {sentence}"
+    whole = f"{reason.sentence}; of {without.count()} devices without a valid update, {devices}: {sentence}"
     return Reason(reason.code, whole[:400])
 
 

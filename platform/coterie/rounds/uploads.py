@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import transaction
 
 from coterie.core.errors import CoterieError
+from coterie.core.kind_failures import KindFailed, kind_failures
 from coterie.fleet.models import Device
 from coterie.merging.files import updates_of
 from coterie.merging.models import Update
@@ -116,8 +117,8 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
 
     An invalid update ends its assignment. For a secure sum the upload is a masked vector.
 
-    Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered, AlreadyDelivered, WrongStep, WrongHash or
-    WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``, ``update.wrong_list``,
+    Raises UnknownAssignment, NotYourAssignment, AssignmentClosed, NotOffered, AlreadyDelivered, WrongStep, WrongHash,
+    KindFailed or WireError ``update.malformed``, ``update.wrong_codec``, ``update.wrong_shape``, ``update.wrong_list``,
     ``update.not_finite`` or ``update.out_of_range``.
     """
     party = _own_party(device, assignment_id)
@@ -131,10 +132,11 @@ def complete_upload(device: Device, assignment_id: str, now: datetime) -> Upload
     if upload is None or UPLOADS.arrived_bytes(assignment.pk, upload.sha256) < upload.size_bytes:
         return _incomplete(assignment, upload)
     try:
-        norm = _store_verified(upload, assignment)
+        with kind_failures():
+            norm = _store_verified(upload, assignment)
     except FileNotFoundError:
         return _incomplete(assignment, upload)
-    except (WrongHash, WireError) as error:
+    except (WrongHash, KindFailed, WireError) as error:
         _reject(assignment, Reason(error.code, str(error)[:400]), now)
         raise
     return _count(assignment, upload, norm, now)

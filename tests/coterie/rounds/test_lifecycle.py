@@ -13,6 +13,7 @@ from coterie.rounds.models import Assignment, Round
 from coterie_learning.pace import Decision, View
 from coterie_learning.pace.sync import Sync
 from coterie_wire.conditions import Reason
+from coterie_wire.errors import WireError
 from coterie_wire.messages import Progress
 from tests.coterie.world import (
     ON_BATTERY,
@@ -109,8 +110,27 @@ def test_an_abandoned_round_says_why_most_devices_sent_nothing() -> None:
     sweep(now=later(62))
     first = Round.objects.get(number=1)
     assert first.reason_sentence == (
-        "needs 2 updates, 0 came before the deadline; of 3 devices that sent none, 2: the owner has not agreed to it"
+        "needs 2 updates, 0 came before the deadline; "
+        "of 3 devices without a valid update, 2: the owner has not agreed to it"
     )
+
+
+def test_a_round_without_valid_updates_says_what_was_wrong_with_them() -> None:
+    pair = make_pair()
+    make_version(pair)
+    make_federation(pair, target_updates=2, min_updates=2, deadline_s=60)
+    devices = fleet_of(2)
+    for device in devices:
+        device.check_in(later(0))
+    for device in devices:
+        assignment = device.check_in(later(1)).assignment
+        assert assignment is not None
+        device.offer(assignment.assignment, b"not tensors", later(2))
+        with pytest.raises(WireError):
+            device.send(assignment.assignment, b"not tensors", 0, later(2))
+    sweep(now=later(61))
+    sweep(now=later(62))
+    assert "of 2 devices without a valid update, 2: " in Round.objects.get(number=1).reason_sentence
 
 
 def test_a_silent_device_is_replaced_and_may_come_back() -> None:

@@ -18,8 +18,11 @@ from coterie_learning.codec.float32 import Float32Codec
 from coterie_learning.codec.int8 import Int8
 from coterie_learning.local.multitask import MultiTask
 from coterie_learning.local.sgd import Sgd
+from coterie_learning.payloads import Payload
+from coterie_wire.bundle import TensorSpec
 from coterie_wire.conditions import Reason
 from coterie_wire.errors import WireError
+from coterie_wire.tensor_files import TensorFile
 from coterie_wire.tensors import encode_tensors
 from tests.coterie.world import (
     ON_BATTERY,
@@ -32,6 +35,7 @@ from tests.coterie.world import (
     parameters,
 )
 from tests.coterie_agent.bundles import spec_of
+from tests.own_kind import count_as_own_kind
 
 pytestmark = pytest.mark.django_db
 
@@ -186,6 +190,23 @@ def test_a_wrong_update_ends_its_assignment_and_changes_nothing_else(
     assert not Update.objects.exists()
     assert Round.objects.get().state == Round.State.OPEN
     assert device.check_in(later(3)).wait.code == code
+
+
+def test_where_the_code_of_a_codec_fails_the_assignment_ends_with_its_line(
+    monkeypatch: pytest.MonkeyPatch, device: ScriptedDevice, assignment: str
+) -> None:
+    def broken(self: Int8, stored: TensorFile, expected: tuple[TensorSpec, ...]) -> Payload:
+        raise KeyError("no such table")
+
+    payload = Int8().encode(parameters(1), seed=1).payload
+    device.offer(assignment, payload, later(1))
+    with monkeypatch.context() as patch:
+        count_as_own_kind(patch, __name__)
+        patch.setattr(Int8, "payload", broken)
+        assert code_of(lambda: device.send(assignment, payload, 0, later(2))) == "kinds.failed_on_platform"
+    part = Assignment.objects.get()
+    assert (part.state, part.reason_code) == ("rejected", "kinds.failed_on_platform")
+    assert "acme-kinds 1.0 failed in " in part.reason_sentence
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
