@@ -45,7 +45,7 @@ def storage_away(problem: str, pause_s: float) -> Reason:
     """Merging waits for the file storage, which does not answer correctly."""
     return Reason(
         "merging.storage_away",
-        f"the updates stay in the object storage, and are merged {pause_s:.0f} s from now: {problem}",
+        f"the updates stay where they are, and are merged {pause_s:.0f} s from now: {problem}",
     )
 
 

@@ -37,9 +37,12 @@ AWAY = {
 class DurableFileSystemStorage(Store, FileSystemStorage):
     """Writes to a temporary file, syncs, renames into place and syncs the directory."""
 
+    _was_here = False
+    """Whether this process has seen the directory."""
+
     def create(self, name: str, content: bytes) -> bool:
         """See `Store`: a link, unlike a rename, replaces nothing."""
-        with _answering():
+        with self._answering():
             target = self._target(name)
             with self._draft(ContentFile(content)) as draft:
                 try:
@@ -51,18 +54,23 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
 
     def open(self, name: str, mode: str = "rb") -> "File[bytes]":
         """See `Store`."""
-        with _answering():
+        with self._answering():
             return super().open(name, mode)
+
+    def exists(self, name: str) -> bool:
+        """See `Store`."""
+        with self._answering():
+            return super().exists(name)
 
     def delete(self, name: str) -> None:
         """See `Store`."""
-        with _answering():
+        with self._answering():
             super().delete(name)
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """See `Store`."""
         sizes = {}
-        with _answering(), suppress(FileNotFoundError), os.scandir(self.path(folder)) as entries:
+        with self._answering(), suppress(FileNotFoundError), os.scandir(self.path(folder)) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
                     if entry.is_file():
@@ -71,13 +79,14 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
 
     def folders(self, folder: str = "") -> set[str]:
         """See `Store`."""
-        with _answering(), suppress(FileNotFoundError):
+        with self._answering(), suppress(FileNotFoundError):
             return {path.name for path in Path(self.path(folder)).iterdir() if path.is_dir() and path.name != DRAFTS}
         return set()
 
     def clear(self, folder: str) -> None:
         """See `Store`."""
-        shutil.rmtree(self.path(folder), ignore_errors=True)
+        with self._answering():
+            shutil.rmtree(self.path(folder), ignore_errors=True)
 
     def place(self, name: str) -> str:
         """See `Store`: its path in the state directory."""
@@ -99,7 +108,7 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
         return removed
 
     def _save(self, name: str, content: "File[bytes]") -> str:
-        with _answering():
+        with self._answering():
             target = self._target(name)
             with self._draft(content) as draft:
                 draft.replace(target)
@@ -128,13 +137,21 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
         finally:
             draft.unlink(missing_ok=True)
 
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Raises StorageUnavailable where the block meets a file system that is away; errors of a file pass.
 
-@contextmanager
-def _answering() -> Iterator[None]:
-    """Raises StorageUnavailable where the block meets a file system that is away; errors of a file pass."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in AWAY:
-            raise
-        raise StorageUnavailable(problem=error.strerror or str(error)) from error
+        A share that was unmounted leaves an empty directory: what is stored there is missing, and what would be written
+        there is hidden once the share is back. So the store's own directory is not missed without a word once this
+        process has seen it.
+        """
+        top = Path(self.location)
+        if self._was_here and not top.is_dir():
+            raise StorageUnavailable(problem=f"{top} is not there any more, as where a share was unmounted")
+        try:
+            yield
+            self._was_here = self._was_here or top.is_dir()
+        except OSError as error:
+            if error.errno not in AWAY:
+                raise
+            raise StorageUnavailable(problem=error.strerror or str(error)) from error

@@ -238,7 +238,7 @@ def test_a_run_waits_for_a_storage_that_does_not_answer_and_then_goes_on_by_itse
             made.refresh_from_db()
             assert (made.state, made.reason_code, made.attempts) == ("queued", "storage.unavailable", 0)
             pauses.append((made.postponed_until - later(at)).total_seconds())
-            assert made.reason_sentence.startswith(f"it goes on {pauses[-1]:.0f} s from now: The object storage")
+            assert made.reason_sentence.startswith(f"it goes on {pauses[-1]:.0f} s from now: The file storage")
             told.clear()
             sweep(now=later(at + pauses[-1] - 0.1))
             assert perform_at(at + pauses[-1] - 0.1) == 0 and told == []

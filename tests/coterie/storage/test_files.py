@@ -97,6 +97,30 @@ def test_a_place_where_nobody_may_write_is_away() -> None:
     assert nowhere.folders() == set() and nowhere.sizes("ab") == {}
 
 
+def test_a_share_that_is_unmounted_loses_nothing_and_takes_nothing(tmp_path: Path) -> None:
+    share, elsewhere = tmp_path / "files", tmp_path / "elsewhere"
+    storage = DurableFileSystemStorage(location=share)
+    assert storage.sizes("ab") == {} and not share.exists(), "a store that is new is empty"
+    storage.save("ab/name", ContentFile(b"content"))
+    share.rename(elsewhere)
+    for attempt in (
+        lambda: storage.open("ab/name"),
+        lambda: storage.exists("ab/name"),
+        lambda: storage.sizes("ab"),
+        lambda: storage.folders(),
+        lambda: storage.save("ab/other", ContentFile(b"other")),
+        lambda: storage.create("ab/other", b"other"),
+        lambda: storage.delete("ab/name"),
+        lambda: storage.clear("ab"),
+    ):
+        with pytest.raises(StorageUnavailable, match="unmounted"):
+            attempt()
+        assert not share.exists()
+    elsewhere.rename(share)
+    with storage.open("ab/name") as file:
+        assert file.read() == b"content"
+
+
 WRITES_AND_IS_KILLED = """
 import os, signal, sys
 from django.conf import settings
