@@ -7,7 +7,7 @@ from coterie.core.errors import CoterieError, ErrorKind
 from coterie_learning.custom_kinds import FAILED, named_failures
 from coterie_wire.errors import WireError
 
-MEND_IT = "Mend the kind, install it and restart the platform's processes, or choose another in the plan"
+MEND_IT = "Mend the kind, install it and restart what runs it, or choose another in the plan"
 """What to do about it."""
 
 
@@ -17,6 +17,10 @@ class KindFailed(CoterieError):
     code = "kinds.failed_on_platform"
     kind = ErrorKind.UNAVAILABLE
     sentence = "{detail}"
+
+
+KINDS_FAILED = frozenset({FAILED, KindFailed.code})
+"""Codes of reasons that say so, of devices and of the platform."""
 
 
 @contextmanager

@@ -2,11 +2,14 @@
 
 import logging
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Max
 
 from coterie.core.events import wake_devices
+from coterie.core.kind_failures import KINDS_FAILED, MEND_IT
+from coterie.federations.keeping_back import count_kept_back
 from coterie.federations.models import Federation
 from coterie.federations.selectors import members
 from coterie.merging.asking import request_merge
@@ -76,21 +79,38 @@ def conclude(*, round_: Round, now: datetime) -> None:
         base_version = merge.base_version
         step(round_, Round.State.MERGING, reason=merge.reason(), now=now, merge=merge, base_version=base_version)
     else:
-        abandon(round_=round_, reason=_with_main_cause(round_, decision.reason), now=now)
+        cause = _main_cause(round_)
+        whole = decision.reason if cause is None else cause.added_to(decision.reason)
+        abandon(round_=round_, reason=whole, now=now)
+        if cause is not None and cause.reason.code in KINDS_FAILED:
+            # The next round would end alike.
+            count_kept_back(federation=round_.federation, why=cause.reason, advice=MEND_IT, now=now)
 
 
-def _with_main_cause(round_: Round, reason: Reason) -> Reason:
-    """`reason`, and why most devices sent no valid update where that is not the closing itself, as without consent."""
+class _MainCause(NamedTuple):
+    """Why most devices of a round sent no valid update."""
+
+    reason: Reason
+    devices: int
+    without: int
+    """How many devices sent none."""
+
+    def added_to(self, reason: Reason) -> Reason:
+        added = f"of {self.without} devices without a valid update, {self.devices}: {self.reason.sentence}"
+        return Reason(reason.code, f"{reason.sentence}; {added}"[:400])
+
+
+def _main_cause(round_: Round) -> _MainCause | None:
+    """None: it is the closing itself, or all sent one."""
     ended = (Assignment.State.DROPPED, Assignment.State.RELEASED, Assignment.State.REJECTED)
     without = round_.assignments.filter(state__in=ended)
     causes = without.exclude(reason_code__in=(reasons.CLOSED.code, "")).values_list("reason_code")
     main = causes.annotate(devices=Count("pk"), sentence=Max("reason_sentence")).order_by("-devices", "reason_code")
     found = main.first()
     if found is None:
-        return reason
-    _, devices, sentence = found
-    whole = f"{reason.sentence}; of {without.count()} devices without a valid update, {devices}: {sentence}"
-    return Reason(reason.code, whole[:400])
+        return None
+    code, devices, sentence = found
+    return _MainCause(Reason(code, sentence), devices, without.count())
 
 
 def _summed(round_: Round, decision: Decision, now: datetime) -> Decision:

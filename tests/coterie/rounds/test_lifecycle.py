@@ -3,7 +3,13 @@
 import pytest
 
 from coterie.federations.models import Federation
-from coterie.federations.services import change_plan, create_federation, pause_federation, start_federation
+from coterie.federations.services import (
+    change_plan,
+    change_terms,
+    create_federation,
+    pause_federation,
+    start_federation,
+)
 from coterie.fleet.models import Device
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, signed_manifest
@@ -291,3 +297,23 @@ def test_where_a_kind_of_its_plan_fails_the_federation_pauses_itself_and_goes_on
         assert "a part of nothing. Mend the kind" in federation.reason_sentence
     start_federation(federation=federation, now=later(3))
     assert second.check_in(later(4)).assignment is not None
+
+
+def test_where_an_own_kind_fails_on_devices_the_federation_pauses_itself_after_so_many_rounds() -> None:
+    pair = make_pair()
+    make_version(pair)
+    federation = make_federation(pair, target_updates=2, min_updates=2, deadline_s=60)
+    change_terms(federation=federation, tolerance=0.02, patience=None, attempts=1)
+    devices = fleet_of(2)
+    for device in devices:
+        device.check_in(later(0))
+    failed = Reason("kinds.failed", "acme-kinds 1.0 failed in encode, line 3 of codec.py: ZeroDivisionError")
+    for device in devices:
+        assignment = device.check_in(later(1)).assignment
+        assert assignment is not None
+        release_assignment(device=device.row, assignment_id=assignment.assignment, reason=failed, now=later(2))
+    sweep(now=later(61))
+    sweep(now=later(62))
+    federation.refresh_from_db()
+    assert (federation.state, federation.reason_code) == ("paused", "federations.kept_back")
+    assert "line 3 of codec.py: ZeroDivisionError. Mend the kind" in federation.reason_sentence
