@@ -1,13 +1,20 @@
 """The Celery app: threads of the server in embedded mode, processes of their own in scaled mode."""
 
 import os
+import sys
 
+import msgspec
 from celery import Celery, signals
 from celery.worker import WorkController
 from django.conf import settings
 from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "coterie.config.settings")  # noqa: TID251 - Django reads it there
+
+try:
+    IS_EMBEDDED: bool = settings.EMBEDDED
+except msgspec.ValidationError as error:
+    sys.exit(f"the environment does not fit: {error} [cli.environment]")  # as `coterie` says it
 
 app = Celery("coterie", task_cls="coterie.config.watched_task:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -24,7 +31,7 @@ def refuse_other_schema(**_: object) -> None:
     """
     from coterie.config.schema import exit_unless_usable  # Django's database layer is ready only now
 
-    if not settings.EMBEDDED:
+    if not IS_EMBEDDED:
         exit_unless_usable()
 
 
@@ -33,7 +40,7 @@ def refuse_other_files(**_: object) -> None:
     """Exit before a worker takes the platform's files for lost; a beat reads none."""
     from coterie.config.files_here import exit_unless_files_are_here  # its models need Django set up
 
-    if not settings.EMBEDDED:
+    if not IS_EMBEDDED:
         exit_unless_files_are_here()
 
 
@@ -43,7 +50,7 @@ def watch_worker(**_: object) -> None:
     from coterie.config.monitoring.begin import begin_monitoring  # its models need Django set up
     from coterie.config.tracing import begin_tracing
 
-    if not settings.EMBEDDED:
+    if not IS_EMBEDDED:
         begin_monitoring("task", leads=lambda: False)
         begin_tracing("worker")
 
@@ -54,7 +61,7 @@ def watch_beat(**_: object) -> None:
     from coterie.config.leader import LEADERSHIP
     from coterie.config.monitoring.begin import begin_monitoring
 
-    if not settings.EMBEDDED:
+    if not IS_EMBEDDED:
         begin_monitoring("tick", leads=LEADERSHIP.found)
 
 

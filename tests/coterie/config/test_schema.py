@@ -110,3 +110,19 @@ def test_a_process_ends_with_a_sentence_where_the_database_does_not_answer(
     )
     assert ended.returncode == 1, ended.stderr
     assert "the database does not answer" in ended.stderr and "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("part", ["worker", "beat"])
+def test_celery_says_what_does_not_fit_in_the_environment(part: str, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "coterie.config.celery", part],
+        cwd=tmp_path,
+        env={**environment(state=str(tmp_path)), "COTERIE_UNHEARD_OF": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "unknown variables: COTERIE_UNHEARD_OF [cli.environment]" in ended.stderr
+    assert "Traceback" not in ended.stderr
