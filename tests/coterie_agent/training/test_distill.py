@@ -272,6 +272,7 @@ def test_only_the_samples_of_the_period_count(tmp_path: Path, bundle: Bundle) ->
     with device(tmp_path, bundle) as one:
         with one.store.samples._database.transaction() as cursor:
             cursor.execute("UPDATE sample SET at = at - 5 * 86400 WHERE id <= 40")
+            cursor.execute("UPDATE sample SET seal = seal(id, x, label, target, at)")
         assert one.train({**DISTILL, "lambda_d": 1, "epochs": 1, "period_days": 4})
         assert one.update()[0].samples <= 20
         assert one.train({**DISTILL, "lambda_d": 1, "epochs": 1, "period_days": 6})
