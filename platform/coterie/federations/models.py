@@ -42,9 +42,10 @@ class Federation(Stateful, Archivable, ProjectRoot):
     patience = models.PositiveIntegerField(null=True, blank=True)
     """Worse candidates in a row that are not published; one more is published nevertheless. None: none ever is."""
     attempts = models.PositiveIntegerField(default=5)
-    """Unpublished worse candidates in a row before it pauses itself."""
+    """Rounds in a row without a version, as its candidate was worse or not finite, or a kind failed, before it pauses
+    itself."""
     kept_back = models.PositiveIntegerField(default=0)
-    """Unpublished worse candidates in a row so far, since it was started or changed."""
+    """Such rounds in a row so far, since it was started or changed."""
     own_versions = models.BooleanField(default=False)
     """Whether it has its own versions, which begin with the pair's, so that several can be active at once."""
     seed = models.PositiveBigIntegerField(default=0)

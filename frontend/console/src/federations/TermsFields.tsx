@@ -24,7 +24,7 @@ export function TermsFields({
       />
       <NumberInput
         label="Attempts"
-        description="worse candidates in a row after which it pauses itself"
+        description="rounds in a row without a version after which it pauses itself"
         min={1}
         {...inputProps("attempts")}
       />

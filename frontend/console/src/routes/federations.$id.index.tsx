@@ -158,7 +158,7 @@ function FederationPage() {
                   <Terms key={federation.id} federation={federation} />
                   <Facts
                     of={[
-                      [t`Worse candidates in a row`, String(federation.kept_back)],
+                      [t`Rounds in a row without a version`, String(federation.kept_back)],
                       [
                         t`Rounds wanted`,
                         federation.rounds_wanted == null ? t`no end` : counted(federation.rounds_wanted),
