@@ -168,7 +168,7 @@ class _Handler(BoundedHandler):
             body.add(piece)
 
     def _refuse(self, status: HTTPStatus, code: str) -> None:
-        LIMIT_LOG.record(self.client_address[0], code)
+        LIMIT_LOG.log(self.client_address[0], code)
         self._answer(status)
         with suppress(OSError):  # a connection that is closed with unread bytes takes the answer with it
             self.connection.settimeout(_LINGER_S)
@@ -195,7 +195,7 @@ class _Handler(BoundedHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """What the standard library refuses."""
-        LIMIT_LOG.record(self.client_address[0], "relay.malformed")
+        LIMIT_LOG.log(self.client_address[0], "relay.malformed")
         self.request_version = self.protocol_version  # else it answers in the one that it did not understand
         self._answer(at_fault(code))
 

@@ -28,7 +28,7 @@ class LimitLog:
         self._lock = threading.Lock()
         self._offences: OrderedDict[tuple[str, str], _Offence] = OrderedDict()
 
-    def record(self, address: str, code: str) -> None:
+    def log(self, address: str, code: str) -> None:
         """Log the offence, unless the same one of the same address was within ten minutes."""
         key, now = (address, code), self._clock()
         with self._lock:

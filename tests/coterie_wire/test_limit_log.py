@@ -13,11 +13,11 @@ def test_each_offence_of_each_address_is_told_once_in_ten_minutes(caplog: pytest
     seen = LimitLog(lambda: now)
     with caplog.at_level(logging.WARNING):
         for _ in range(1000):
-            seen.record("192.0.2.1", "gateway.head_too_large")
-            seen.record("192.0.2.2", "gateway.head_too_large")
+            seen.log("192.0.2.1", "gateway.head_too_large")
+            seen.log("192.0.2.2", "gateway.head_too_large")
         assert len(caplog.records) == 2
         now = LOG_INTERVAL_S
-        seen.record("192.0.2.1", "gateway.head_too_large")
+        seen.log("192.0.2.1", "gateway.head_too_large")
     assert "999 more" in caplog.records[-1].getMessage()
 
 
@@ -25,5 +25,5 @@ def test_however_many_come_memory_is_bounded(caplog: pytest.LogCaptureFixture, m
     monkeypatch.setattr(limit_log, "REMEMBERED", 2)
     seen = LimitLog(lambda: 0.0)
     for address in ("a", "b", "c", "a"):
-        seen.record(address, "x")
+        seen.log(address, "x")
     assert len(caplog.records) == 4, "the first was forgotten for the third"

@@ -68,7 +68,7 @@ class PageAccess:
         Raises RequestError ``page.too_many_guesses`` or ``page.used_link``.
         """
         if not self.guesses.may_try(caller):
-            LIMIT_LOG.record(caller, "page.too_many_guesses")
+            LIMIT_LOG.log(caller, "page.too_many_guesses")
             detail = "this address has tried too many links that are not good; wait a minute"
             raise RequestError(HTTPStatus.TOO_MANY_REQUESTS, "page.too_many_guesses", detail)
         now, key = self.clock(), secrets.token_urlsafe(_KEY_BYTES)

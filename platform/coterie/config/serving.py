@@ -67,7 +67,7 @@ def log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
     """
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        LIMIT_LOG.record("", "gateway.no_descriptors")
+        LIMIT_LOG.log("", "gateway.no_descriptors")
     else:
         loop.default_exception_handler(context)
 

@@ -125,7 +125,7 @@ class RealAgent:
             checkpoint_s=1000,
             halt=self._halt,
             report=lambda done, total: None,
-            timed=lambda durations: None,
+            record_durations=lambda durations: None,
             rest=lambda worked_s: None,
             teaching=self._teaching(blobs, bundle) if self.plan.local.needs_teacher() else None,
         )

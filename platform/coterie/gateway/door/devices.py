@@ -41,13 +41,13 @@ class DeviceGate:
         """Run a block that checks a secret; a wrong one counts against the address. Raises TooManyRequests."""
         who, limit = f"address {address}", self._limits.guesses_per_minute
         if self._rates.spent(who, per_minute=limit):
-            LIMIT_LOG.record(address, "gateway.too_many_requests")
+            LIMIT_LOG.log(address, "gateway.too_many_requests")
             self._rates.take(who, per_minute=limit)
         try:
             yield
         except CoterieError as error:
             if error.kind is ErrorKind.UNAUTHENTICATED:
-                LIMIT_LOG.record(address, error.code)
+                LIMIT_LOG.log(address, error.code)
                 self._rates.take(who, per_minute=limit)
             raise
 
@@ -57,7 +57,7 @@ class DeviceGate:
         try:
             self._rates.take(hash_secret(shown.both), per_minute=limit)
         except TooManyRequests as error:
-            LIMIT_LOG.record(address, error.code)
+            LIMIT_LOG.log(address, error.code)
             raise TooManyRequests(who="this device", limit=limit, wait_s=error.fields["wait_s"]) from None
 
     @asynccontextmanager
@@ -125,7 +125,7 @@ class DeviceGate:
         """Count a device's open socket. Raises TooManySockets."""
         limit = self._limits.sockets_per_device
         if self._sockets.get(device, 0) >= limit:
-            LIMIT_LOG.record(address, TooManySockets.code)
+            LIMIT_LOG.log(address, TooManySockets.code)
             raise TooManySockets(limit=limit, wait_s=60)
         self._sockets[device] = self._sockets.get(device, 0) + 1
         try:

@@ -232,7 +232,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _refuse(self, code: str) -> None:
         """Send the refusal, unless an answer is being sent, and close the connection."""
-        LIMIT_LOG.record(self._address, code)
+        LIMIT_LOG.log(self._address, code)
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()
             return

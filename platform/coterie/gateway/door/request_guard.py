@@ -78,7 +78,7 @@ class RequestGuard:
         except CoterieError as error:
             if begun:
                 raise
-            LIMIT_LOG.record(address, error.code)
+            LIMIT_LOG.log(address, error.code)
             await reply_with_problem(send, error)
         except UNANSWERED as error:  # the first request that finds the database away
             if begun:

@@ -34,7 +34,7 @@ class Requester:
         try:
             self._debts.check(self._who)
         except RefusedTooOften as error:
-            LIMIT_LOG.record(self._address, error.code)
+            LIMIT_LOG.log(self._address, error.code)
             self._is_turned_away = True
             raise
 

@@ -117,7 +117,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def _abort(self) -> None:
         """Close it with a reason, if it was open; a client that does not read that is disconnected."""
-        LIMIT_LOG.record(self.client[0] if self.client else "", TOO_MANY_FRAMES)
+        LIMIT_LOG.log(self.client[0] if self.client else "", TOO_MANY_FRAMES)
         if self.conn.state is OPEN and not self.close_sent:
             self.conn.fail(CloseCode.POLICY_VIOLATION, TOO_MANY_FRAMES)
             self.close_sent = True
