@@ -266,6 +266,8 @@ def ask_for_a_log(scene: Scene) -> None:
     name = _one_that_can_be_asked(scene)
     scene.go("Devices")
     scene.hand.type(scene.page.get_by_label("Name or id"), name)
+    # Rows that are about to go take the press of those that come.
+    expect(scene.page.get_by_role("table", name="Devices").get_by_role("row")).to_have_count(2)
     scene.open("Devices", name)
     scene.press("Ask for its log")
     dialog = scene.page.get_by_role("dialog")
