@@ -67,8 +67,7 @@ class Forgetter:
 
         Raises AgentError ``agent.not_joined`` or ``agent.bad_receipt``.
         """
-        kept = load_receipt(self.home)
-        return kept is not None and kept.url == self.store.identity.get().url
+        return self._own_receipt() is not None
 
     def forget(self, *, force: bool = False) -> ForgetNews | None:
         """Forget the device; if interrupted at any point, it is repeated with the same receipt number.
@@ -90,8 +89,8 @@ class Forgetter:
 
     def ask(self) -> ForgetNews:
         """Have the platform forget the device, and remove nothing here. Raises Unreachable or Refused."""
-        kept = load_receipt(self.home)
-        if kept is None or not self.was_asked():
+        kept = self._own_receipt()
+        if kept is None:
             kept = RetainedData(self.store.identity.get().url, str(uuid.uuid4()))
             write_private(self.home.receipt, msgspec.json.encode(kept))
         return self._ask(kept)
@@ -104,6 +103,11 @@ class Forgetter:
             detail = "nobody has asked for this device to be forgotten"
             raise AgentError("agent.not_forgotten", detail, exit_code=Exit.USAGE)
         return self._link(kept.url, None).call(ReadReceipt(receipt=kept.receipt), ForgetNews)
+
+    def _own_receipt(self) -> RetainedData | None:
+        """The receipt of this enrolment; None: there is none, or it is of an earlier platform."""
+        kept, identity = load_receipt(self.home), self.store.identity.get()
+        return kept if kept is not None and kept.url == identity.url else None
 
     def _ask(self, kept: RetainedData) -> ForgetNews:
         try:

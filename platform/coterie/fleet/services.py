@@ -145,28 +145,23 @@ def revoke_enrolment_token(*, token: EnrolmentToken, now: datetime) -> None:
     token.refresh_from_db()
 
 
-def check_token(
-    *, secret: str, drawn: str, now: datetime, tokens: QuerySet[EnrolmentToken] | None = None
-) -> EnrolmentToken:
-    """The token of `tokens` (None: of all) with this secret, with which a device may join.
-
-    The device that has joined with it and the credential `drawn` may do so again: it has missed the answer.
-
-    Raises TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp.
-    """
+def token_of(secret: str, *, tokens: QuerySet[EnrolmentToken] | None = None) -> EnrolmentToken:
+    """The token of `tokens` (None: of all) with this secret. Raises TokenUnknown."""
     every = EnrolmentToken.objects.all() if tokens is None else tokens
     token = every.filter(secret_hash=hash_secret(secret)).first()
     if token is None:
         raise TokenUnknown
-    if device_joined(token, drawn) is not None:
-        return token
+    return token
+
+
+def check_token(token: EnrolmentToken, *, now: datetime) -> None:
+    """Check that another device may join with `token`. Raises TokenRevoked, TokenExpired or TokenUsedUp."""
     if token.revoked_at is not None:
         raise TokenRevoked
     if token.expires_at <= now:
         raise TokenExpired(expired_at=token.expires_at.isoformat(timespec="minutes"))
     if token.uses >= token.uses_allowed:
         raise TokenUsedUp(uses_allowed=token.uses_allowed)
-    return token
 
 
 def is_in_use(credential_hash: str) -> bool:
@@ -197,12 +192,13 @@ def enrol_device(
     Raises BadName, TokenUnknown, TokenRevoked, TokenExpired or TokenUsedUp.
     """
     locked = EnrolmentToken.objects.select_for_update(no_key=True)
-    token = check_token(secret=secret, drawn=drawn, now=now, tokens=locked)
+    token = token_of(secret, tokens=locked)
     earlier = device_joined(token, drawn)
     if earlier is not None:
         earlier.name = checked_name(name)
         earlier.save(update_fields=["name"])
         return EnrolledDevice(earlier, drawn)
+    check_token(token, now=now)
     counted = EnrolmentToken.objects.filter(pk=token.pk, uses__lt=F("uses_allowed")).update(uses=F("uses") + 1)
     if not counted:
         raise TokenUsedUp(uses_allowed=token.uses_allowed)

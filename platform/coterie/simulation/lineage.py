@@ -142,11 +142,9 @@ class Lineage:
         The model must not have running statistics, for which there are no such sums.
         """
         counted = [one for one in weights if one.weight]
-        if not counted:
-            return _none_left(len(weights))
-        too_few = self._plan.merge.too_few(len(counted))
-        if too_few is not None:
-            return TooFewUpdates(sentence=too_few.sentence)
+        lack = self._lack(len(counted), of=len(weights))
+        if lack is not None:
+            return lack
         arrived = self._arrived(sums, [one.weight for one in counted])
         arrived = arrived._replace(full=[one.full for one in counted])
         ordinary = ordinary_norm(norms, self.newest.ordinary)
@@ -174,11 +172,9 @@ class Lineage:
             opens, model, self._statistics, lambda _place: None, bound=bound, ordinary=self.newest.ordinary
         )
         kept, norms = admission.kept, admission.norms
-        if not kept:
-            return Merged(fault=_none_left(len(updates)))
-        too_few = merge.too_few(len(kept))
-        if too_few is not None:
-            return Merged(fault=TooFewUpdates(sentence=too_few.sentence))
+        lack = self._lack(len(kept), of=len(updates))
+        if lack is not None:
+            return Merged(fault=lack)
         sound, samples = [opens[place] for place in kept], [updates[place].samples for place in kept]
         found = tally(merge, model.parameters, sound, samples, parts=parts, root=root)
         discounts = tuple(updates[place].discount for place in kept)
@@ -215,6 +211,13 @@ class Lineage:
             next_bound = release.privacy.next_bound(norms, seed=release.seed)
             self.newest = self.newest._replace(bound=bound if next_bound is None else next_bound)
         return Merged(places, fault)
+
+    def _lack(self, updates: int, *, of: int) -> CoterieError | None:
+        """Why this number of updates, left of so many, cannot be merged; None: they can."""
+        if not updates:
+            return _none_left(of)
+        too_few = self._plan.merge.too_few(updates)
+        return None if too_few is None else TooFewUpdates(sentence=too_few.sentence)
 
     def _fold(
         self,
