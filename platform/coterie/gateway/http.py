@@ -66,9 +66,11 @@ class Request:
         return Shown(bearer(self.header("authorization")), self._certificate)
 
     def drawn_credential(self) -> str:
-        """The credential that a device shows which has not joined yet; blank: it shows none."""
-        authorization = self.header("authorization")
-        return "" if authorization is None else bearer(authorization)
+        """The credential that a device shows which has not joined yet; blank: it shows none, or a proxy's password."""
+        try:
+            return self.shown().credential
+        except CredentialMissing:
+            return ""
 
     @property
     def body_bytes(self) -> int | None:
