@@ -81,7 +81,7 @@ def run(arguments: Arguments) -> Output:
         try:
             enrolled = platform.call(enrol, Enrolled)
         except Unreachable as error:
-            detail = f"{error.detail}; say the same again: one device uses up a token once"
+            detail = f"{error.detail}; run the same command again, which joins as the same device"
             raise Unreachable(detail) from error
         home.receipt.unlink(missing_ok=True)  # of the device that it was before
         pin_update_root(home, enrolled.update_root)

@@ -158,7 +158,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_with_the_same_credential(
 
     platform.fault = lose
     code, _, told = join("--yes")
-    assert (code, "say the same again" in told) == (Exit.UNREACHABLE, True)
+    assert (code, "run the same command again" in told) == (Exit.UNREACHABLE, True)
     platform.fault = None
     assert join("--yes")[0] == 0
     shown = {headers["Authorization"] for headers in platform.headers}
