@@ -23,9 +23,10 @@ from coterie_agent.gossip.waiting import Waiting
 from coterie_agent.link.failure import Unreachable
 from coterie_agent.store.meetings import MeetingProgress
 from coterie_agent.store.work import TrainingProgress
-from coterie_agent.training.assignment import EndedTraining, Training, TrainingStart, read_states
+from coterie_agent.training.assignment import EndedTraining, Training, TrainingStart, no_samples, read_states
 from coterie_agent.training.halt import Halt
 from coterie_agent.training.predictor import Predictor
+from coterie_agent.training.trainer import SamplesGone
 from coterie_learning.client.round import parts_of
 from coterie_learning.client.update import make_update
 from coterie_learning.clipping import MOST_ASKED, ClippedMeeting, most_agreed
@@ -87,6 +88,13 @@ class GossipTraining:
 
         Raises what `Training.run` raises, and WireError ``bundle.*``.
         """
+        try:
+            return self._run()
+        except SamplesGone as error:  # the others have models that were learned from them
+            raise no_samples() from error
+
+    def _run(self) -> bool:
+        """As `run`, but raises SamplesGone."""
         state, rules = self._stored(), self._rules()
         while state.number < rules.in_all and self._halted(state) is not Halt.ENOUGH:
             roster = self._attend()

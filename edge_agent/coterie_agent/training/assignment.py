@@ -93,8 +93,20 @@ class Training:
     def run(self) -> bool:
         """Whether the update is spooled; if not, training was paused and a checkpoint is kept.
 
+        Where the owner replaces the samples meanwhile, it begins anew with the others.
         Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*`` or ``update.*``.
         """
+        while True:
+            try:
+                return self._run()
+            except SamplesGone:
+                log.warning(
+                    "the samples that were learned from are gone; training begins anew with those that are there"
+                )
+                self.store.work.drop_checkpoint()
+
+    def _run(self) -> bool:
+        """As `run`, but raises SamplesGone."""
         part = self.train()
         if part is None:
             return False
@@ -148,29 +160,15 @@ class Training:
     def train(self, start: TrainingStart | None = None) -> EndedTraining | None:
         """The steps of one training, from the version or from `start`; None if it was paused, with a checkpoint kept.
 
-        Where the owner replaces the samples meanwhile, a training from the version begins anew with the others.
-        Raises AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*``.
+        Raises SamplesGone, AgentError ``data.*``, ``model.*``, ``agent.*``, WireError ``tensors.*``.
         """
-        while True:
-            try:
-                return self._train(start)
-            except SamplesGone as error:
-                if start is not None:
-                    raise _no_samples() from error
-                log.warning(
-                    "the samples that were learned from are gone; training begins anew with those that are there"
-                )
-                self.store.work.drop_checkpoint()
-
-    def _train(self, start: TrainingStart | None) -> EndedTraining | None:
-        """As `train`, but raises SamplesGone."""
         manifest, samples = self.model.manifest, self.store.samples
         checkpoint = self.store.work.checkpoint()
         progress = checkpoint.progress if checkpoint else start.progress if start else None
         snapshot = progress.snapshot if progress else self._snapshot()
         ids = samples.ids(snapshot)
         if not ids:
-            raise _no_samples() if checkpoint is None else SamplesGone
+            raise no_samples() if progress is None else SamplesGone
         if self.teaching is not None and not self.teaching.compute(ids, stop=self._paused):
             return None
         frozen = self.model.frozen()
@@ -317,7 +315,12 @@ class Training:
         tuned: Tuned | None = None,
         suspects: tuple[str, ...] = (),
     ) -> None:
-        """Keep the update for upload, with what was measured; `own` is the personal model from now on, where it is."""
+        """Keep the update for upload, with what was measured; `own` is the personal model from now on, where it is.
+
+        Raises SamplesGone.
+        """
+        if not self.store.samples.ids(before.snapshot, at_most=1):
+            raise SamplesGone
         assignment, payload = self.assignment, update.payload
         offer = OfferUpdate(
             assignment=assignment.assignment,
@@ -351,7 +354,8 @@ class Training:
         return PersonalTensors(self.model.manifest.version, encode_tensors(dict(personal)))
 
 
-def _no_samples() -> AgentError:
+def no_samples() -> AgentError:
+    """None are left that the plan would learn from."""
     return AgentError("data.no_samples", "no samples are left on the device that the plan would learn from")
 
 

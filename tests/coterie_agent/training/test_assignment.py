@@ -109,15 +109,21 @@ def test_training_rests_after_each_step_for_as_long_as_it_is_told(stocked: Store
 
 
 @pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("at", [0, 4, -1])  # as the version is measured, between steps, as what was trained is measured
 def test_samples_that_the_owner_replaces_meanwhile_are_learned_from_anew(
-    stocked: Store, home: Home, bundle: Bundle, paused: bool
+    stocked: Store, home: Home, bundle: Bundle, at: int, paused: bool
 ) -> None:
     features, labels = samples(7)
     others = [Row(x.tobytes(), int(y)) for x, y in zip(features, labels, strict=True)]
-    asked = iter(range(10**6))
+    in_all: list[float] = []
+    with open_store(Home(home.root / "counted")) as counted:
+        given = [Row(row.x, row.label) for row in stocked.samples.load(stocked.samples.ids(stocked.samples.snapshot()))]
+        counted.samples.add(given, max_samples=1000)
+        assert training(counted, home.root, bundle, in_all.append).run()
+    asked, moment = iter(range(10**6)), at % len(in_all)
 
     def replace(_: float) -> Halt | None:
-        if next(asked) != 4:
+        if next(asked) != moment:
             return None
         stocked.samples.add(others, max_samples=1000, replace=True)
         return Halt.PAUSE if paused else None
