@@ -10,6 +10,7 @@ from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.link.failure import Refused
 from coterie_agent.link.http import HttpLink, RecordSent
+from coterie_agent.plural import plural
 from coterie_agent.store.opened import Store
 from coterie_agent.updating.pinning import pin_update_root
 from coterie_wire.errors import UNREADABLE
@@ -148,7 +149,7 @@ def news_lines(news: ForgetNews) -> list[str]:
     lines = [
         f"receipt {news.receipt}, asked at {news.asked_at}{done}: {news.sentence}",
         f"updates that went into no merge any more: {news.taken_out}",
-        *(f"removed: {name}: {count} rows" for name, count in news.removed.items()),
+        *(f"removed: {name}: {plural(count, 'row')}" for name, count in news.removed.items()),
     ]
     if news.done and not news.holds:
         lines.append("no version is known to hold an update of this device")

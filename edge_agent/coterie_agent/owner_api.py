@@ -263,6 +263,7 @@ class OwnerApi:
         self._check(decode(body, Confirmation))
         url = self.store.identity.get().url
         self.link.call(Leave(), Done)
+        self.home.receipt.unlink(missing_ok=True)  # of an earlier request to forget that never arrived
         self._part("agent.left", "its owner has had this device leave the platform")
         return Left(url)
 

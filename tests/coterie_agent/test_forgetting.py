@@ -95,6 +95,39 @@ def test_without_the_platform_nothing_is_removed(device: Device, platform: FakeP
         assert store.identity.find() is not None
 
 
+@pytest.mark.parametrize("is_away", [False, True])
+def test_a_device_that_leaves_instead_keeps_no_receipt_that_the_platform_never_had(
+    device: Device, platform: FakePlatform, is_away: bool
+) -> None:
+    def unheard(path: str) -> None:
+        if is_away or path.endswith("/forget"):
+            raise Denied(503, "gateway.away", "It is away.")
+
+    platform.fault = unheard
+    assert device.run("forget", "--yes")[0] != 0
+    assert device.run("leave", "--yes", *(["--force"] if is_away else []))[0] == 0
+    assert device.run("forget")[1]["code"] == "agent.not_joined"
+
+
+def test_a_device_that_was_forgotten_before_it_heard_of_it_keeps_the_receipt_when_it_leaves(
+    device: Device, platform: FakePlatform
+) -> None:
+    def answers(path: str) -> None:
+        if path.endswith("/forget"):
+            raise Denied(503, "gateway.away", "Its answer was lost.")
+        if path.endswith("/leave"):
+            raise Denied(401, "fleet.left", "This device has left the fleet.")
+
+    platform.fault = answers
+    assert device.run("forget", "--yes")[0] != 0
+    kept = forgetting.load_receipt(Home(device.home))
+    assert kept is not None
+    platform.forgotten.add(kept.receipt)
+    assert device.run("leave", "--yes")[0] == 0
+    code, told = device.run("forget")
+    assert (code, platform.forgotten) == (0, {told["receipt"]["receipt"]})
+
+
 def test_a_damaged_receipt_says_so(device: Device) -> None:
     Home(device.home).receipt.write_bytes(b"{")
     code, told = device.run("forget")

@@ -241,11 +241,18 @@ def test_of_a_forgotten_device_the_page_is_that_of_its_receipt(home: Path, platf
 
 
 def test_left_from_the_page_the_agent_ends_and_wipes(home: Path, platform: FakePlatform) -> None:
+    def deaf(path: str) -> None:
+        if path.endswith("/forget"):
+            raise ConnectionError
+
+    platform.fault = deaf
     with running(home) as process:
         platform.wait_for(lambda: platform.check_ins)
+        assert Api.of(home).ask("POST", "/forget", {"name": "kiosk"})[0] != 200
         assert Api.of(home).ask("POST", "/leave", {"name": "kiosk"})[0] == 200
         assert process.wait(10) == Exit.NOT_JOINED
     assert ask(home, "status")[0] == Exit.NOT_JOINED
+    assert ask(home, "forget")[1]["code"] == "agent.not_joined", "the platform never had the receipt"
 
 
 def test_killed_after_it_asked_the_next_start_ends_it(home: Path, platform: FakePlatform) -> None:

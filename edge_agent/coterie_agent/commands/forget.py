@@ -11,6 +11,7 @@ from coterie_agent.config import load_config
 from coterie_agent.forgetting import Forgetter, news_lines
 from coterie_agent.home import Home, RunLock
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.plural import plural
 from coterie_wire.owning import ForgetNews
 
 
@@ -52,5 +53,5 @@ def run(arguments: Arguments) -> Output:
                 raise
             raise unanswered(error) from error
     lines = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
-    stays = f"{samples} samples stay in {home.root}; remove that folder to remove them, too"
+    stays = f"stays in {home.root}: {plural(samples, 'sample')}; remove that folder to remove samples, too"
     return Output(Forgotten(news, samples), [*lines, stays])

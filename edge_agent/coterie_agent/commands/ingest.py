@@ -8,6 +8,7 @@ from coterie_agent.home import Home
 from coterie_agent.ingest.file import read_rows
 from coterie_agent.ingest.row import RowCheck
 from coterie_agent.model import held_manifest
+from coterie_agent.plural import plural
 from coterie_agent.store.opened import Store, open_store
 
 
@@ -29,7 +30,7 @@ def run(arguments: Arguments) -> Output:
             rows, max_samples=config.max_samples, replace=arguments.replace, one_width=check.one_width
         )
         samples = store.samples.count()
-    return Output(Ingested(stored, samples), [f"stored {stored} samples; {samples} are on the device"])
+    return Output(Ingested(stored, samples), [f"stored {plural(stored, 'sample')}; on the device in all: {samples}"])
 
 
 def _check(store: Store, *, replace: bool) -> RowCheck:

@@ -14,6 +14,7 @@ from coterie_agent.forgetting import forget_platform
 from coterie_agent.home import Home, RunLock
 from coterie_agent.link.failure import Refused, Unreachable
 from coterie_agent.link.http import HttpLink
+from coterie_agent.plural import plural
 from coterie_agent.store.opened import Store
 from coterie_wire.messages import Done, Leave
 
@@ -41,16 +42,20 @@ def run(arguments: Arguments) -> Output:
             samples=samples,
             root=home.root,
         )
+        is_ended = False
         try:
             _notify_platform(store, url, config.ca_file, home.certificate)
         except Unreachable as error:
             if not arguments.force:
                 raise unanswered(error) from error
         except AgentError as error:
-            if not arguments.force and not (isinstance(error, Refused) and error.is_revoked):
+            is_ended = isinstance(error, Refused) and error.is_revoked
+            if not arguments.force and not is_ended:
                 raise
+        if not is_ended:  # it may have ended as the platform forgot the device
+            home.receipt.unlink(missing_ok=True)
         forget_platform(home, store)
-    return Output(Left(url, samples), [f"left {url}; {samples} samples stay in {home.root}"])
+    return Output(Left(url, samples), [f"left {url}; stays in {home.root}: {plural(samples, 'sample')}"])
 
 
 def _notify_platform(store: Store, url: str, ca_file: str | None, certificate: Path) -> None:

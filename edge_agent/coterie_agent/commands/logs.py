@@ -8,6 +8,7 @@ from coterie_agent.config import load_config
 from coterie_agent.device_log.owner_view import LogsView, logs_view
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home
+from coterie_agent.plural import plural
 from coterie_agent.store.log_requests import LogRequest
 
 _RULES = {
@@ -41,7 +42,8 @@ def _lines(view: LogsView) -> list[str]:
 
 def _open_request_lines(one: LogRequest, *, asks: bool) -> list[str]:
     why = f", for this: {one.why}" if one.why else ""
-    lines = [f"an operator asks for the last {one.hours} hours{why}; the platform keeps them {one.keep_days} days"]
+    kept = f"the platform keeps them for {plural(one.keep_days, 'day')}"
+    lines = [f"an operator asks for the last {plural(one.hours, 'hour')}{why}; {kept}"]
     if one.word != "none":
         lines.append(f"you have said: {one.word}; the agent tells the platform while it runs")
     elif asks:
@@ -54,5 +56,5 @@ def _open_request_lines(one: LogRequest, *, asks: bool) -> list[str]:
 
 def _ended_line(one: LogRequest) -> str:
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.ended_at))
-    sent = f", {one.lines} lines, {one.bytes} bytes" if one.outcome == "delivered" else ""
-    return f"{at} {one.outcome}: the last {one.hours} hours{sent}"
+    sent = f", {plural(one.lines, 'line')}, {plural(one.bytes, 'byte')}" if one.outcome == "delivered" else ""
+    return f"{at} {one.outcome}: the last {plural(one.hours, 'hour')}{sent}"

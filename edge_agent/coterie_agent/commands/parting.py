@@ -7,6 +7,7 @@ from coterie_agent.commands import Arguments
 from coterie_agent.commands.asking import confirms, may_ask
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.link.failure import Unreachable
+from coterie_agent.plural import plural
 
 
 def confirm_parting(arguments: Arguments, at_platform: str, *, samples: int, root: Path) -> None:
@@ -20,7 +21,7 @@ def confirm_parting(arguments: Arguments, at_platform: str, *, samples: int, roo
     for line in (
         at_platform,
         "Removed here: the credential, the models, what was learned and not sent yet, and your agreements.",
-        f"Stays here: {samples} samples, agent.toml, and the record of what was sent ({root}).",
+        f"Stays here: {plural(samples, 'sample')}, agent.toml, and the record of what was sent ({root}).",
         "It cannot be undone: to join again takes another token, and makes another device of it.",
     ):
         sys.stderr.write(line + "\n")

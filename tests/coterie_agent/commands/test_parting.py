@@ -55,7 +55,7 @@ def test_the_owner_reads_what_goes_and_stays_and_agrees(
 ) -> None:
     code, _, shown = run(command, types="y\n")
     assert code == 0 and has_left(tmp_path, platform)
-    for told in (f"kiosk leaves {platform.url}", "Removed here: the credential", "1 samples", str(tmp_path), "[y/N]"):
+    for told in (f"kiosk leaves {platform.url}", "Removed here: the credential", "1 sample,", str(tmp_path), "[y/N]"):
         assert told in shown
 
 
