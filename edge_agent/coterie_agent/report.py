@@ -1,6 +1,7 @@
 """What `status` and `why` print, from the store alone, whether the agent runs or not."""
 
 import math
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,10 @@ from coterie_agent.budget import Budget
 from coterie_agent.budget_consent import reason_budget_raised
 from coterie_agent.config import PrivacySettings, load_config
 from coterie_agent.consent import NOT_AGREED, TAKEN_BACK, reason_not_agreed, reason_taken_back
+from coterie_agent.errors import STORE_FULL
 from coterie_agent.home import Home, is_running
+from coterie_agent.plural import plural
+from coterie_agent.policy import judge_space
 from coterie_agent.store.agreements import AskedOfOwner
 from coterie_agent.store.journal import IslandStatus, SentBytes, Status
 from coterie_agent.store.neighbours import Neighbour
@@ -52,6 +56,13 @@ class Consented(msgspec.Struct, frozen=True):
     """What the owner has withdrawn and not given again."""
 
 
+class RoundInHand(msgspec.Struct, frozen=True):
+    """The round that the device takes part in."""
+
+    federation: str
+    round: int
+
+
 class Report(msgspec.Struct, frozen=True):
     """The device as its owner sees it."""
 
@@ -67,6 +78,7 @@ class Report(msgspec.Struct, frozen=True):
     """Samples that the device's disk had damaged, and that were removed."""
     status: Status | None
     """What the agent last wrote; None if it has never run."""
+    in_hand: RoundInHand | None
     outcomes: tuple[Finished, ...]
     """How the latest assignments ended, newest first."""
     helped: tuple[Helped, ...]
@@ -93,13 +105,16 @@ def make_report(home: Home, store: Store) -> Report:
     """Raises AgentError ``agent.not_joined``, or ``config.invalid``."""
     identity = store.identity.get()
     running = is_running(home)
-    status = store.journal.status()
+    status, assigned = store.journal.status(), store.work.current()
     asked, withdrawn = store.agreements.pending(), store.agreements.withdrawn()
     own = (
         *(reason_budget_raised(raised) for raised in store.promises.raised()),
         *(reason_not_agreed(one.federation) for one in asked),
         *(reason_taken_back(part) for part in withdrawn),
     )
+    waits = tuple(_updated_wait(wait, own) for wait in _waits(running, status))
+    if STORE_FULL not in {wait.code for wait in waits}:  # the agent cannot write its status while the disk is full
+        waits += judge_space(shutil.disk_usage(home.root).free)
     return Report(
         device=identity.device,
         name=identity.name,
@@ -110,6 +125,7 @@ def make_report(home: Home, store: Store) -> Report:
         set_aside_samples=store.samples.set_aside(),
         damaged_samples=store.samples.damaged(),
         status=status,
+        in_hand=None if assigned is None else RoundInHand(assigned.federation, assigned.round),
         outcomes=store.work.outcomes()[:10],
         helped=store.peers.outcomes()[:10],
         personal=store.peers.is_personal(),
@@ -119,7 +135,7 @@ def make_report(home: Home, store: Store) -> Report:
         consent=Consented(store.agreements.scopes(), asked, withdrawn),
         neighbours=store.neighbours.neighbours(now=time.time()),
         serving=store.journal.serving(),
-        waits=tuple(dict.fromkeys((*(_updated_wait(wait, own) for wait in _waits(running, status)), *own))),
+        waits=tuple(dict.fromkeys((*waits, *own))),
     )
 
 
@@ -157,11 +173,11 @@ def status_lines(report: Report) -> list[str]:
             + ("" if conditions.temperature_c is None else f", {conditions.temperature_c:.0f} °C"),
             f"model version: {status.version or 'none yet'}" + (", personal" if report.personal else ""),
         ]
-        if status.progress is not None:
+        if status.progress is not None and report.in_hand is not None:
             progress = status.progress
             steps = f", step {progress.steps_done} of {progress.steps_total}" if progress.steps_total else ""
-            lines.append(f"assignment: {progress.assignment}, {progress.stage}{steps}")
-    lines += [f"{done.outcome}: {done.assignment}: {done.sentence}" for done in report.outcomes[:_SHOWN_OUTCOMES]]
+            lines.append(f"round {report.in_hand.round} of {report.in_hand.federation}: {progress.stage}{steps}")
+    lines += [f"{_name(done)}: {done.outcome}: {done.sentence}" for done in report.outcomes[:_SHOWN_OUTCOMES]]
     if status is not None and status.island is not None:
         lines += _island_lines(status.island)
     if status is not None and status.peers is not None:
@@ -187,12 +203,14 @@ def status_lines(report: Report) -> list[str]:
     lines += [_neighbour_line(neighbour) for neighbour in report.neighbours]
     if report.serving is not None:
         lines.append(_serving_line(report.serving))
-    lines += [f"sent: {sent.what}: {_messages(sent.messages)}, {sent.bytes} bytes" for sent in report.sent]
+    lines += [
+        f"sent: {sent.what}: {plural(sent.messages, 'message')}, {plural(sent.bytes, 'byte')}" for sent in report.sent
+    ]
     return lines
 
 
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"
+def _name(done: Finished) -> str:
+    return f"round {done.round} of {done.federation}" if done.federation else f"assignment {done.assignment}"
 
 
 def _age_line(running: bool, status: Status) -> str:
@@ -226,9 +244,10 @@ def _updated_wait(wait: Reason, own: Sequence[Reason]) -> Reason:
 
 
 def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
-    waits: list[Reason] = []
+    """What `status` says that it waits for; of an agent that does not run, only that: the rest was so when it ended."""
     if not running:
-        waits.append(Reason("agent.not_running", "the agent is not running; start it with: coterie-agent run"))
+        return (Reason("agent.not_running", "the agent is not running; start it with: coterie-agent run"),)
+    waits: list[Reason] = []
     if status is not None:
         waits += status.blockers
         if status.link_problem is not None:
@@ -293,6 +312,6 @@ def _peers_line(peers: PeersStatus) -> str:
 def _tuned(tuned: Tuned) -> str:
     who = "the personal model answers" if tuned.answers else "the version answers"
     if tuned.own_accuracy is None or tuned.version_accuracy is None:
-        return f"{who}, by the loss on {tuned.samples} samples held out"
+        return f"{who}, by the loss on {plural(tuned.samples, 'sample')} held out"
     against = f" against {tuned.version_accuracy:.3f} of the version" if tuned.answers else ""
-    return f"{who}, accuracy {tuned.own_accuracy:.3f}{against} on {tuned.samples} samples held out"
+    return f"{who}, accuracy {tuned.own_accuracy:.3f}{against} on {plural(tuned.samples, 'sample')} held out"

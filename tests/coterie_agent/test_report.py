@@ -1,6 +1,9 @@
 """What `status` and `why` tell people."""
 
+import shutil
 import time
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -21,21 +24,56 @@ def test_the_latest_rounds_and_everything_sent_are_told(joined: Store, home: Hom
     for number in range(5):
         platform.assign(f"a{number}")
         assert platform.assignment is not None
-        joined.work.accept(platform.assignment)
+        joined.work.accept(msgspec.structs.replace(platform.assignment, round=number))
         joined.work.finish("dropped", "the round has closed", now=number)
     joined.journal.record_sent("update", 6, day="2026-01-01")
     lines = status_lines(make_report(home, joined))
     assert [line for line in lines if "the round has closed" in line] == [
-        f"dropped: a{number}: the round has closed" for number in (4, 3, 2)
+        f"round {number} of digits: dropped: the round has closed" for number in (4, 3, 2)
     ]
     assert "sent: update: 1 message, 6 bytes" in lines
 
 
-def test_a_device_that_does_not_run_says_so(joined: Store, home: Home) -> None:
+@pytest.fixture
+def running(home: Home, joined: Store) -> Iterator[None]:
+    """The agent runs."""
+    with RunLock(home.lock):
+        yield
+
+
+def test_a_device_that_does_not_run_says_so_and_not_what_it_waited_for_as_it_ran(joined: Store, home: Home) -> None:
+    no_samples = Reason("data.no_samples", "no samples on the device yet")
+    status = msgspec.structs.replace(waiting_for(no_samples), blockers=(no_samples,))
+    joined.journal.write_status(status)
     (line,) = why_lines(make_report(home, joined))
     assert line.endswith("[agent.not_running]")
+    with RunLock(home.lock):
+        assert make_report(home, joined).waits == (no_samples,)
 
 
+def test_the_round_in_hand_is_told_by_its_federation(joined: Store, home: Home, platform: FakePlatform) -> None:
+    platform.assign("a1")
+    assert platform.assignment is not None
+    joined.work.accept(platform.assignment)
+    status = waiting_for(Reason("rounds.no_federation", "none"))
+    progress = Progress("a1", "training", steps_done=3, steps_total=9)
+    joined.journal.write_status(msgspec.structs.replace(status, progress=progress))
+    assert "round 1 of digits: training, step 3 of 9" in status_lines(make_report(home, joined))
+
+
+def test_a_full_disk_on_which_no_status_can_be_written_is_told(
+    joined: Store, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=0))
+    joined.journal.write_status(waiting_for(Reason("rounds.delivered", "the update is in")))
+    assert [reason.code for reason in make_report(home, joined).waits] == ["agent.not_running", "store.full"]
+    full = Reason("store.full", "the disk is full")
+    joined.journal.write_status(msgspec.structs.replace(waiting_for(full), blockers=(full,)))
+    with RunLock(home.lock):
+        assert make_report(home, joined).waits == (full,), "once"
+
+
+@pytest.mark.usefixtures("running")
 def test_what_a_secure_sum_waits_for_is_told(joined: Store, home: Home) -> None:
     joined.journal.write_status(
         Status(
@@ -67,15 +105,16 @@ def waiting_for(wait: Reason) -> Status:
     )
 
 
+@pytest.mark.usefixtures("running")
 def test_what_the_owner_is_asked_is_told_once_and_no_more_once_he_has_agreed(joined: Store, home: Home) -> None:
     wait = reason_not_agreed("digits")
     joined.journal.write_status(waiting_for(wait))
     joined.agreements.ask("digits", ("readable",))
     codes = [reason.code for reason in make_report(home, joined).waits]
-    assert codes == ["agent.not_running", "owner.not_agreed"]
+    assert codes == ["owner.not_agreed"]
     joined.agreements.agree(("readable",), how="terminal", read="")
     codes = [reason.code for reason in make_report(home, joined).waits]
-    assert codes == ["agent.not_running", "owner.agreed_since"], "the platform repeats why the device gave a round back"
+    assert codes == ["owner.agreed_since"], "the platform repeats why the device gave a round back"
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,10 @@ _AGEING = """
 ALTER TABLE latency ADD COLUMN measured_at REAL NOT NULL DEFAULT 0;
 ALTER TABLE latency ADD COLUMN halved_at REAL NOT NULL DEFAULT 0;
 """
+_NAMED_ROUNDS = """
+ALTER TABLE finished ADD COLUMN federation TEXT NOT NULL DEFAULT '';
+ALTER TABLE finished ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+"""
 _SCHEMAS = (
     _FIRST,
     _COMPANY,
@@ -298,6 +302,7 @@ _SCHEMAS = (
     _LOG_REQUESTS,
     _EXCLUSIONS,
     _AGEING,
+    _NAMED_ROUNDS,
 )
 """The statements by which each schema version extends the one before."""
 SCHEMA_VERSION = len(_SCHEMAS)
@@ -453,11 +458,19 @@ def failure_of_disk(path: Path, error: sqlite3.Error, disk: os.statvfs_result) -
     return StoreFull(path) if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES else None
 
 
-def failure_of_file(path: Path, error: OSError) -> StoreFailed | None:
-    """The failure of the disk behind `error`, at a file beside the store, below `path`; None: it is no such failure."""
+def failure_of_file(home: Path, error: OSError) -> AgentError | None:
+    """What `error` at a file below `home` means for the owner; None: it was met elsewhere, and no disk explains it."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFull(path)
-    return StoreReadOnly(path) if error.errno == errno.EROFS else None
+        return StoreFull(home)
+    if error.errno == errno.EROFS:
+        return StoreReadOnly(home)
+    met = [
+        str(name) for name in (error.filename2, error.filename) if name is not None
+    ]  # the second of a renaming first
+    if not met or not Path(met[0]).is_relative_to(home):
+        return None
+    detail = f"{met[0]}: {error.strerror}; only the agent writes there: move it away, or run the agent as its owner"
+    return AgentError("agent.bad_home", detail)
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -73,6 +73,9 @@ class Finished(msgspec.Struct, frozen=True):
     outcome: Outcome
     sentence: str
     at: float
+    federation: str = ""
+    """Blank, and no `round`, where it ended under a release that did not record them."""
+    round: int = 0
 
 
 class WorkStore:
@@ -225,6 +228,7 @@ class WorkStore:
         leaves states and portions unchanged. Outcomes are listed in the order of insertion, not by `now`: the clock of
         a device may start in the past.
         """
+        ended = self.current()
         with self._database.transaction() as cursor:
             if outcome == "accepted":
                 cursor.execute("DELETE FROM device_state WHERE federation IN (SELECT federation FROM spool)")
@@ -232,9 +236,9 @@ class WorkStore:
                 cursor.execute("DELETE FROM kept_portion WHERE assignment IN (SELECT assignment FROM work)")
             else:
                 cursor.execute("UPDATE kept_portion SET assignment = NULL")
-            cursor.execute(
-                "INSERT OR REPLACE INTO finished SELECT assignment, ?, ?, ? FROM work", (outcome, sentence, now)
-            )
+            if ended is not None:
+                row = (ended.assignment, outcome, sentence, now, ended.federation, ended.round)
+                cursor.execute("INSERT OR REPLACE INTO finished VALUES (?, ?, ?, ?, ?, ?)", row)
             cursor.execute(
                 "DELETE FROM finished WHERE assignment NOT IN"
                 " (SELECT assignment FROM finished ORDER BY rowid DESC LIMIT ?)",
@@ -259,7 +263,7 @@ class WorkStore:
         """How the latest assignments ended, newest first."""
         with self._database.reading() as cursor:
             rows = cursor.execute(
-                "SELECT assignment, outcome, sentence, at FROM finished ORDER BY rowid DESC"
+                "SELECT assignment, outcome, sentence, at, federation, round FROM finished ORDER BY rowid DESC"
             ).fetchall()
         return tuple(Finished(*row) for row in rows)
 
