@@ -11,9 +11,18 @@ from coterie_agent.link.failure import Refused, is_retryable
 from coterie_agent.link.http import HttpLink
 from coterie_agent.situation import Situation
 from coterie_wire.errors import WireError
+from coterie_wire.limit_log import LimitLog
 from coterie_wire.messages import Done, ReleaseAssignment
 
 log = logging.getLogger(__name__)
+_WARNED = LimitLog()
+
+
+def warn(failure: AgentError) -> None:
+    """Log a failure that passes; while it lasts, once in ten minutes, whichever thread meets it."""
+    more = _WARNED.due("", failure.detail)
+    if more is not None:
+        log.warning("%s; trying again%s", failure.detail, f" ({more} more since this was last logged)" if more else "")
 
 
 @dataclass(kw_only=True)
@@ -35,7 +44,7 @@ class Retrying:
         """Do not call the platform for a while; only the end of the agent ends the wait."""
         self._backoff = self._backoff.failed()
         until = time.monotonic() + self._backoff.delay_s(longest_s=self.longest_s, rng=self.rng)
-        log.warning("%s; trying again", error.detail)
+        warn(error)
         while not (now := self.situation.now).stopping and (left := until - time.monotonic()) > 0:
             self.situation.wait(now.edition, left)
 

@@ -48,10 +48,11 @@ from coterie_agent.relay.handler import RelayHandler
 from coterie_agent.relay.load import LoadWatch, measure_load
 from coterie_agent.relay.thread import RelayThread
 from coterie_agent.renewing import Renewing
+from coterie_agent.retrying import warn
 from coterie_agent.site import Site
 from coterie_agent.situation import Now, Situation
 from coterie_agent.store.certificates import CertificateFiles
-from coterie_agent.store.database import StoreFull
+from coterie_agent.store.database import StoreFull, failure_of_file
 from coterie_agent.store.identity import Identity
 from coterie_agent.store.journal import Status
 from coterie_agent.store.opened import Store
@@ -486,7 +487,13 @@ class Runner:
         )
 
     def _start(self, name: str, run: Callable[[], None]) -> threading.Thread:
-        return start_guarded(name, run, is_stopping=lambda: self.situation.now.stopping, end=self.situation.end)
+        return start_guarded(
+            name,
+            run,
+            is_stopping=lambda: self.situation.now.stopping,
+            end=self.situation.end,
+            explain=partial(failure_of_file, self.home.root),
+        )
 
     def _publish_status(self) -> None:
         """Write the status whenever it changes, for `status` and `why`, until the situation's `stop` is set."""
@@ -500,7 +507,7 @@ class Runner:
         try:
             self.store.journal.write_status(_status(now))
         except StoreFull as error:  # readers see an older one; the agent continues
-            log.warning("%s", error.detail)
+            warn(error)
 
     def _record_sent(self, what: str, size_bytes: int) -> None:
         self.store.journal.record_sent(what, size_bytes, day=date.today().isoformat())  # the owner's day

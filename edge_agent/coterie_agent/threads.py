@@ -10,15 +10,26 @@ log = logging.getLogger(__name__)
 
 
 def start_guarded(
-    name: str, run: Callable[[], None], *, is_stopping: Callable[[], bool], end: Callable[[AgentError], None]
+    name: str,
+    run: Callable[[], None],
+    *,
+    is_stopping: Callable[[], bool],
+    end: Callable[[AgentError], None],
+    explain: Callable[[OSError], AgentError | None] = lambda _error: None,
 ) -> threading.Thread:
-    """Start `run` in a thread; if it fails while nothing `is_stopping`, `end` is called with what it failed with."""
+    """Start `run` in a thread; if it fails while nothing `is_stopping`, `end` is called with what it failed with.
+
+    `explain` says what an error of the operating system means, where it can.
+    """
 
     def guarded() -> None:
         try:
             run()
         except Exception as error:  # the outermost loop of each thread
-            if not is_stopping():
+            explained = explain(error) if isinstance(error, OSError) else None
+            if not is_stopping() and explained is not None:
+                end(explained)
+            elif not is_stopping():
                 log.exception("thread %s failed", name)
                 failure = AgentError("agent.failed", f"{type(error).__name__}: {error}")
                 end(error if isinstance(error, AgentError) else failure)

@@ -203,6 +203,21 @@ def test_a_disk_that_is_full_is_told_wherever_a_file_is_written(platform: FakePl
     assert "make room on the device" in failure["detail"]
 
 
+@pytest.mark.parametrize("where", ["peer-key", "blobs"])
+def test_a_directory_in_place_of_a_file_of_the_agents_own_is_told_by_its_name(
+    home: Path, platform: FakePlatform, where: str
+) -> None:
+    """At the start, and met by a thread."""
+    platform.champion = True
+    names = ["peer-key"] if where == "peer-key" else [f"blobs/{sha256}" for sha256 in platform.bundle.blobs]
+    for name in names:
+        (home / "state" / name).mkdir()
+    done = subprocess.run(command(home, "run"), capture_output=True, text=True, env=ENVIRONMENT, timeout=30)
+    assert done.returncode == Exit.FAILED
+    assert any(f"{home}/state/{name}: Is a directory" in done.stderr for name in names)
+    assert "[agent.bad_home]" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_unknown_settings_are_refused(home: Path) -> None:
     (home / "agent.toml").write_text("trian = true\n")
     status, failure = ask_process(home, "run")

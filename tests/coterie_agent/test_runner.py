@@ -149,7 +149,7 @@ def test_a_full_disk_is_waited_out_and_said(
         platform.wait_for(lambda: "a1" in platform.accepted)
         agent.stop()
     assert (work.attempts, agent.error) == (3, None)
-    assert caplog.text.count("the disk is full") == 2
+    assert caplog.text.count("the disk is full") == 1, "not at each attempt"
 
 
 def test_a_broken_upload_resumes_where_it_ended(platform: FakePlatform, new_agent: NewAgent) -> None:

@@ -13,6 +13,7 @@ from coterie_agent.link.failure import FETCHED_AGAIN, Refused, is_retryable
 from coterie_agent.model import held_manifest
 from coterie_agent.peers.context import PeersContext
 from coterie_agent.policy import blocks_network
+from coterie_agent.retrying import warn
 from coterie_agent.situation import Now
 from coterie_agent.store.database import StoreFailed
 from coterie_agent.store.identity import Identity
@@ -148,7 +149,7 @@ class PeersThread:
             self._backoff = self._backoff.failed()
             delay_s = self._backoff.delay_s(longest_s=max(1.0, self.identity.check_in_s), rng=self.rng)
             self._quiet_until = time.monotonic() + delay_s
-            log.warning("%s; trying again", error.detail)
+            warn(error)
         else:
             standing, version = self.agent.store.peers.effective_plan(), self.agent.situation.now.version
             self._unfit = (standing.digest if standing else "", version or "")

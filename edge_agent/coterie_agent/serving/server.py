@@ -16,6 +16,7 @@ from coterie_agent.config import Config
 from coterie_agent.errors import AgentError, Exit
 from coterie_agent.home import Home, write_private
 from coterie_agent.loopback import Address
+from coterie_agent.retrying import warn
 from coterie_agent.serving.confidence import ConfidenceCounter
 from coterie_agent.serving.current import CurrentModel
 from coterie_agent.serving.listener import PredictionListener, listen_tcp, listen_unix
@@ -95,7 +96,7 @@ class PredictionServer:
             self._beside.write()
             self._doubt.write()
         except StoreFull as error:  # readers see older ones; the service continues
-            log.warning("%s", error.detail)
+            warn(error)
 
     def _keep_latencies(self) -> None:
         """Store latencies with the conditions that the agent last wrote."""
