@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from coterie_wire.errors import WireError
 
 Numbers: TypeAlias = NDArray[np.generic]
-_KINDS = "biuf"
+KINDS = "biuf"
 """NumPy's letters for booleans, whole numbers and floating-point numbers."""
 BROKEN = (
     OSError,
@@ -59,7 +59,7 @@ def _read_array(file: IO[bytes], member: zipfile.ZipInfo) -> Numbers:
     if read_header is None:
         raise _malformed(f"{member.filename} is of NPY version {version}")
     shape, is_fortran, dtype = read_header(file)
-    if dtype.kind not in _KINDS:
+    if dtype.kind not in KINDS:
         raise _malformed(f"{member.filename} holds {dtype}, which are no numbers")
     content = file.read(member.file_size)
     if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != len(content):

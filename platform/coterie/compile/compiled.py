@@ -15,6 +15,7 @@ from onnx import helper
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
+from torch.utils._sympy.numbers import int_oo
 
 from coterie.compile.dtypes import TORCH_TYPES
 from coterie.compile.emitter import ONNX_TYPES, Emitter
@@ -261,7 +262,8 @@ def _check_batch(program: ExportedProgram, checked: CheckedProgram, batch_size: 
     symbol = batch.node.expr
     bounds = program.range_constraints.get(symbol)
     if bounds is not None and not bounds.lower <= batch_size <= bounds.upper:
-        raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=str(bounds.upper))
+        largest = "any number of" if bounds.upper == int_oo else str(bounds.upper)
+        raise BatchOutOfRange(batch_size=batch_size, smallest=int(bounds.lower), largest=largest)
 
 
 def _check_cut(signature: Signature, cut: str) -> None:

@@ -111,7 +111,9 @@ class NothingTrains(CoterieError):
 
     code = "compile.nothing_trains"
     kind = ErrorKind.INVALID
-    sentence = "No parameter is trained: of {names} the recipe's patterns match none that has requires_grad."
+    sentence = (
+        "No parameter is trained: the model has {names}, and the recipe's patterns match none that has requires_grad."
+    )
 
 
 class UnsupportedParameter(CoterieError):
@@ -160,8 +162,8 @@ class BatchBecameConstant(CoterieError):
     code = "compile.batch_became_constant"
     kind = ErrorKind.INVALID
     sentence = (
-        "Only some sizes of batch work in {place}: {detail}. Take the size from x.shape[0] and not from "
-        "len(x), ask nothing about it, do not loop over it, and reshape with a -1 in its place."
+        "Only some sizes of batch, the first axis of every input, work in {place}: {detail}. Take the size from "
+        "x.shape[0] and not from len(x), ask nothing about it, do not loop over it, and reshape with a -1 in its place."
     )
 
 

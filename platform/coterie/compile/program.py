@@ -32,6 +32,7 @@ from coterie.compile.frozen import bear_rounding, freeze
 from coterie.compile.loose_weights import refuse_loose_weights
 from coterie.compile.loss_program import LOSS, Criterion
 from coterie.compile.node_places import place_of
+from coterie.compile.only_the_error import only_the_error
 from coterie.compile.own_gradients import refuse_own_gradients
 from coterie.compile.passes.autocast_blocks import without_autocast
 from coterie.compile.passes.detached_blocks import detached_blocks
@@ -81,7 +82,9 @@ def in_mode(module: nn.Module, *, training: bool) -> Iterator[None]:
 def _check_example(module: nn.Module, example: Sequence[Tensor]) -> None:
     """Raises ExportFailed where `example` is not what ``forward`` takes."""
     problem = None
-    if not all(isinstance(tensor, Tensor) and tensor.dim() for tensor in example):
+    if isinstance(module, type):
+        problem = f"it is given the class {module.__name__}: give a module, {module.__name__}()"
+    elif not all(isinstance(tensor, Tensor) and tensor.dim() for tensor in example):
         problem = "an example is no tensor with a batch axis: let forward take tensors, each by a name of its own"
     elif len({len(tensor) for tensor in example}) > 1:
         sizes = ", ".join(str(len(tensor)) for tensor in example)
@@ -133,7 +136,7 @@ def _exported(
     """`module` as a program; where it is a `loss`, errors say so."""
     owner = "" if loss is None else LOSS
     try:
-        with warnings.catch_warnings(), traceable(), around:
+        with warnings.catch_warnings(), only_the_error(), traceable(), around:
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
             with in_mode(module, training=True):

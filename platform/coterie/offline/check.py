@@ -10,6 +10,7 @@ import msgspec
 from coterie.child.job import ReportProgress
 from coterie.child.run import run_child
 from coterie.cloud.preflight_job import JOB, LIMITS, PreflightArguments, PreflightResult
+from coterie.compile.errors import BatchOutOfRange
 from coterie.compile.recipe import parse_recipe, recipe_document
 from coterie.compile.recipe.loss.custom import Custom
 from coterie.offline.description import describe, plain_text
@@ -18,6 +19,8 @@ from coterie_wire.errors import WireError
 
 FILES = ("train_step.onnx", "predict.onnx", "parameters.safetensors", "frozen.safetensors", "teacher.onnx")
 REPORT = "report.json"
+MOST_SAMPLES = 4096
+"""In a batch."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,10 @@ def check_programs(
 
     `loss` is the program of a loss of one's own, which the recipe calls custom.
     `out` is a directory for graphs, parameters and `REPORT`; nothing is written unless all went well.
-    Raises WireError ``recipe.invalid`` or the errors of job `preflight`.
+    Raises WireError ``recipe.invalid``, BatchOutOfRange or the errors of job `preflight`.
     """
+    if not 1 <= batch_size <= MOST_SAMPLES:
+        raise BatchOutOfRange(batch_size=batch_size, smallest=1, largest=str(MOST_SAMPLES))
     parsed = parse_recipe(recipe)
     if isinstance(parsed.loss, Custom) != (loss is not None):
         detail = (

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from coterie.child.job import Progress
 from coterie.core.errors import CoterieError, Field
-from coterie.offline.check import REPORT, Checked, check_programs
+from coterie.offline.check import MOST_SAMPLES, REPORT, Checked, check_programs
 from coterie.offline.description import describe
 from coterie.offline.progress import ProgressLine
 from coterie.offline.recipes import CHOICES, read_recipe, with_options
@@ -19,7 +19,6 @@ from coterie_wire.errors import WireError
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended, as shells give it."""
-MOST_SAMPLES = 4096
 
 
 class Refusal(msgspec.Struct, frozen=True):

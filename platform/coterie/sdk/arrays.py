@@ -1,4 +1,4 @@
-"""Arrays as an .npz, nothing pickled."""
+"""Arrays as an .npz: numbers, nothing pickled."""
 
 import zipfile
 from collections.abc import Mapping
@@ -6,12 +6,30 @@ from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.evaluation.datasets import MalformedDataset
+from coterie.sdk.errors import Rejected
+from coterie_wire.archives import KINDS
 
 
 def write_arrays(file: IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:
-    """Write `arrays` by their names."""
+    """Write `arrays` by their names. Raises Rejected where one has anything but numbers and truth values."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                npy.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+                npy.write_array(member, _numbers(name, array), allow_pickle=False)
+
+
+def _numbers(name: str, given: ArrayLike) -> NDArray[np.generic]:
+    problem = f"{name} is a list of lists that differ in length"
+    try:
+        array = np.ascontiguousarray(given)
+    except ValueError:  # NumPy makes no array of such a list
+        array = None
+    if array is not None and array.dtype.kind in KINDS:
+        return array
+    if array is not None:
+        what = "texts" if array.dtype.kind in "US" else f"values of type {array.dtype}"
+        problem = f"{name} holds {what}, which are no numbers"
+    raise Rejected(MalformedDataset.code, str(MalformedDataset(detail=problem)))

@@ -27,10 +27,10 @@ from coterie_wire.length import Length
 def connect(url: str, token: str) -> "Platform":
     """The platform at `url`, with an API token of the scopes `read`, `models` and `federations`.
 
-    To let devices in, the token wants `fleet`, too. Raises Unreachable, or Refused where it is not known.
+    To let devices in, the token wants `fleet`, too. Raises Unreachable at once, and Refused where it is not known.
     """
     rest = Rest(url, token)
-    rest.get("platform/", _About)
+    rest.get("platform/", _About, patience_s=0)
     return Platform(rest)
 
 

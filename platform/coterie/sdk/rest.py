@@ -62,8 +62,8 @@ class Rest:
         """End its connections."""
         self._http.close()
 
-    def get(self, path: str, struct: type[T], **query: str) -> T:
-        """Send a query; it is retried for `PATIENCE_S` if the platform does not answer."""
+    def get(self, path: str, struct: type[T], *, patience_s: float = PATIENCE_S, **query: str) -> T:
+        """Send a query; it is retried for `patience_s` if the platform does not answer."""
         waited_s = 0.0
         while True:
             try:
@@ -73,7 +73,7 @@ class Rest:
                 detail = f"it says {answer.status_code}"
             except httpx.TransportError as error:
                 detail = str(error) or type(error).__name__
-            if waited_s >= PATIENCE_S:
+            if waited_s >= patience_s:
                 raise Unreachable(self.url, detail)
             self._sleep(PAUSE_S)
             waited_s += PAUSE_S

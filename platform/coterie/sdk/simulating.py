@@ -1,12 +1,13 @@
 """What a plan would do to a model on samples of one's own, before any device is there."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 from torch import nn
 
@@ -20,7 +21,8 @@ from coterie.sdk.plans import plan as preset_plan
 from coterie.sdk.platform import Platform
 from coterie.sdk.table import Row, Table
 from coterie.simulation.contenders import Contender, parse_contender
-from coterie.simulation.costs import Costs, NetworkName
+from coterie.simulation.costs import RADIOS, Costs, NetworkName
+from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.on_platform import OnPlatform
 from coterie.simulation.fleet.on_ray import OnRay
@@ -132,7 +134,8 @@ def simulate(
     contender = parse_contender(preset_plan(plan) if isinstance(plan, str) else checked(plan), path="plan")
     with _own(device, example, data, progress=progress) as own:
         scenario = own_scenario(own.device, own.samples)
-        outcome = run(contender, scenario, devices=devices or scenario.devices, seed=seed, report=own.show)
+        known = scenario.devices if devices is None else devices
+        outcome = run(contender, scenario, devices=known, seed=seed, report=own.show)
     times = [(tick * outcome.tick_s, accuracy) for tick, accuracy in enumerate(outcome.accuracy_by_tick, 1)]
     rows: list[Row] = [{"simulated_s": at, "accuracy": found} for at, found in times if found is not None]
     return SimulatedUsers(plan if isinstance(plan, str) else "plan", outcome, Table.of(rows))
@@ -168,7 +171,8 @@ def compare_ways(
     assert isinstance(contender, Plan), "presets and checked plans are plans"
     with _own(device, example, data, progress=progress) as own:
         scenario = own_scenario(own.device, own.samples)
-        asked = ComparisonOptions(contender, devices or scenario.devices, seed, target, Costs(network=network))
+        known = scenario.devices if devices is None else devices
+        asked = ComparisonOptions(contender, known, seed, target, _costs(network))
         outcome = run_ways(asked, scenario, report=own.show)
     return ComparedWays(outcome, Table.of([dict(row) for row in way_rows(outcome)]))
 
@@ -204,7 +208,7 @@ def _own(
     with tempfile.TemporaryDirectory(prefix="coterie-simulate-") as directory, ProgressLine.wanted(progress) as line:
         models = {"device": device} if cloud is None else {"device": device, "cloud": cloud}
         paths = write_programs(Path(directory), models, example, loss=None, target=None, show=line.show)
-        samples, beside = Path(directory, "samples.npz"), Path(directory, "cloud.npz")
+        samples, beside = Path(directory, "data.npz"), Path(directory, "cloud_data.npz")
         for path, arrays in ((samples, data), (beside, cloud_data)):
             if arrays is not None:
                 with path.open("wb") as file:
@@ -218,7 +222,7 @@ def _own(
                 None if cloud_data is None else beside,
             )
         except CoterieError as error:
-            raise Rejected(error.code, str(error), error.fields) from error
+            raise Rejected(error.code, str(error).replace(f"{directory}/", ""), error.fields) from error
         except WireError as error:
             raise Rejected(error.code, error.detail) from error
 
@@ -315,7 +319,7 @@ def sweep(
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
         asked = RunOptions(split, devices, each, rounds, days, seed, workers=workers, batch_size=batch_size)
         held = own.fleet(contender, asked, fleet=fleet, drift=drift)
-        dimensions = [Dimension(path, values) for path, values in tries.items()]
+        dimensions = _dimensions(tries)
         outcome = run_sweep(held, dimensions, search=search, seeds=seeds, report=own.show, runner=_runner(on))
     return Swept(outcome, Table.of([dict(row) for row in tried_rows(outcome)]))
 
@@ -381,13 +385,35 @@ def propose_plans(
     with _own(device, example, data, progress=progress, cloud=cloud, cloud_data=cloud_data) as own:
         asked = RunOptions(split, devices, each, rounds, seed=seed, workers=workers, batch_size=batch_size)
         held = own.fleet(contender, asked, fleet=fleet, drift=drift)
-        dimensions = [Dimension(path, values) for path, values in (tries or {}).items()] or usual_dimensions(held)
-        costs = Costs(network=network)
+        dimensions = _dimensions(tries or {}) or usual_dimensions(held)
+        costs = _costs(network)
         found = propose(held, goal, dimensions, seeds=seeds, costs=costs, report=own.show, runner=_runner(on))
     return Proposed(found, Table.of([dict(row) for row in proposal_rows(found)]))
+
+
+def _dimensions(tries: Mapping[str, Sequence[object]]) -> list[Dimension]:
+    """Raises DoesNotFit where not a sequence of values is tried."""
+    dimensions = []
+    for path, given in tries.items():
+        values: object = given.tolist() if isinstance(given, np.ndarray) else given
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise DoesNotFit(detail=f"of {path} {values!r} is to be tried, which is no list of values: [{values!r}]")
+        plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+        dimensions.append(Dimension(path, plain))
+    return dimensions
+
+
+def _costs(network: NetworkName) -> Costs:
+    if network not in RADIOS:
+        raise DoesNotFit(detail=f"there is no network {network!r}; there is {', '.join(RADIOS)}")
+    return Costs(network=network)
 
 
 def _runner(on: On) -> Runner:
     if on == "here":
         return HERE
-    return OnRay() if on == "ray" else OnPlatform(on.rest.http)
+    if on == "ray":
+        return OnRay()
+    if isinstance(on, str):
+        raise DoesNotFit(detail=f'{on!r} performs no runs; "here", "ray", or what connect gave does')
+    return OnPlatform(on.rest.http)

@@ -40,7 +40,7 @@ class DoesNotFit(CoterieError):
 
     code = "simulation.does_not_fit"
     kind = ErrorKind.INVALID
-    sentence = "The plan and the scenario do not go together: {detail}."
+    sentence = "This cannot be simulated: {detail}."
 
 
 class MissingPackage(CoterieError):

@@ -198,8 +198,10 @@ def test_batch_beyond_the_export_is_refused() -> None:
     batch = torch.export.Dim("batch", min=1, max=16)
     program = torch.export.export(nn.Linear(4, 3), (torch.zeros(2, 4),), dynamic_shapes=({0: batch},))
     assert compile_model(program, batch_size=16).spec.batch_size == 16
-    with pytest.raises(BatchOutOfRange):
+    with pytest.raises(BatchOutOfRange, match="of 1 to 16 samples, not of 17"):
         compile_model(program, batch_size=17)
+    with pytest.raises(BatchOutOfRange, match="of 1 to any number of samples, not of 0"):
+        compile_model(export_module(nn.Linear(4, 3), (torch.zeros(2, 4),)), batch_size=0)
 
 
 def test_other_dtypes_of_parameters_are_refused() -> None:

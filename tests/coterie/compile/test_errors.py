@@ -1,5 +1,6 @@
 """What is told of a model that cannot be compiled: the operator, the module, and what to write instead."""
 
+import logging
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,7 @@ from coterie.compile.errors import (
     UnsupportedSignature,
 )
 from coterie.compile.lower import LOWERINGS
+from coterie.compile.only_the_error import LOGGERS
 from coterie.compile.program import export_module
 from coterie.compile.source_locations import line_of
 from coterie.core.errors import CoterieError
@@ -191,6 +193,33 @@ def test_a_model_may_take_any_number_of_inputs() -> None:
 def test_examples_that_are_not_what_forward_takes_are_refused(example: list[Tensor], words: str) -> None:
     with pytest.raises(ExportFailed, match=words):
         export_module(Odd(torch.relu), example)
+
+
+def test_a_class_in_the_place_of_a_module_is_told() -> None:
+    with pytest.raises(ExportFailed, match=r"the class Odd: give a module, Odd\(\)"):
+        export_module(Odd, [torch.zeros(2, 4)])  # type: ignore[arg-type]
+
+
+def unfit(x: Tensor) -> Tensor:
+    return x @ torch.ones(9, 4)
+
+
+@pytest.mark.parametrize("take", [branching, unfit], ids=["branch", "shapes"])
+def test_of_a_failed_export_the_error_alone_is_told(
+    take: Callable[[Tensor], Tensor], capfd: pytest.CaptureFixture[str]
+) -> None:
+    told: list[str] = []
+    heard = logging.Handler()
+    heard.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    for name in LOGGERS:
+        logging.getLogger(name).addHandler(heard)
+    try:
+        with pytest.raises(CoterieError):
+            compiling(take)()
+    finally:
+        for name in LOGGERS:
+            logging.getLogger(name).removeHandler(heard)
+    assert (told, capfd.readouterr()) == ([], ("", ""))
 
 
 def test_examples_of_different_batches_are_refused() -> None:

@@ -324,6 +324,12 @@ class TestAnswers:
             scripted.platform.pair("p")
         assert scripted.slept_s == PATIENCE_S
 
+    def test_a_program_that_connects_is_told_at_once(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET platform/", httpx.ConnectError("refused"))
+        with pytest.raises(Unreachable):
+            scripted.platform.rest.get("platform/", dict, patience_s=0)
+        assert (scripted.asked, scripted.slept_s) == (["GET platform/"], 0)
+
     def test_what_changes_something_is_sent_once(self, scripted: ScriptedPlatform) -> None:
         scripted.answers("POST enrolment-tokens/", httpx.ReadTimeout("slow"))
         with pytest.raises(Unreachable):

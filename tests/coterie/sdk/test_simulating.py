@@ -1,4 +1,5 @@
 import io
+from typing import Any
 
 import httpx
 import numpy as np
@@ -59,6 +60,77 @@ def test_what_does_not_fit_is_told() -> None:
         )
     with pytest.raises(InvalidPlan, match="isolated"):
         simulate("isolatd", module(), EXAMPLE, samples(), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"y": np.zeros(192)}, "data.npz cannot be used: it has no array y of whole numbers.*: it is float64"),
+        ({"y": np.full(192, 3)}, "go from 3 to 3, those of the model from 0 to 2"),
+        ({"user": np.array(["ann"] * 192)}, "user holds texts"),
+        ({"x": [[1.0], [2.0, 3.0]] * 96}, "x is a list of lists that differ in length"),
+        ({"when": np.array([None] * 192)}, "when holds values of type object"),
+    ],
+    ids=["targets", "classes", "texts", "ragged", "objects"],
+)
+def test_samples_that_cannot_be_used_are_told_by_their_name(given: dict[str, object], words: str) -> None:
+    with pytest.raises(Rejected, match=words) as caught:
+        simulate("isolated", module(), EXAMPLE, {**samples(), **given}, progress=False)
+    assert "/" not in caught.value.sentence, "no file that the user does not know"
+
+
+def test_no_device_is_not_all_of_them() -> None:
+    with pytest.raises(Rejected, match="samples of 3 users, 0 devices are asked for"):
+        simulate("isolated", module(), EXAMPLE, samples(), devices=0, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"devices": 0}, "devices is 0, and 1 at least"),
+        ({"days": 0.0}, "days is 0, and 0.01 at least"),
+        ({"evaluate_every": 0}, "evaluate_every is 0"),
+        ({"held_out_share": 1.0}, "held_out_share is 1, and a share between 0 and 1"),
+        ({"executor": "fast"}, "no executor 'fast'; there is auto, exact, batched"),
+        ({"on": "there"}, "'there' performs no runs"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_numbers_and_names_that_no_fleet_has_are_told(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(Rejected, match=words):
+        simulate_fleet(
+            "fedavg", module(), EXAMPLE, samples(), **{"split": "iid", "devices": 3, "progress": False, **given}
+        )
+
+
+@pytest.mark.parametrize(
+    ("tries", "given", "words"),
+    [
+        ({"local.epochs": 1}, {}, "1 is to be tried, which is no list of values"),
+        ({"codec.kind": "int8"}, {}, "'int8' is to be tried"),
+        ({"local.epochs": []}, {}, "no value to try of local.epochs"),
+        ({"local.epochs": [1]}, {"seeds": 0}, "0 seeds"),
+    ],
+    ids=["number", "text", "none", "seeds"],
+)
+def test_what_no_sweep_tries_is_told(tries: dict[str, Any], given: dict[str, Any], words: str) -> None:
+    with pytest.raises(Rejected, match=words):
+        sweep("fedavg", module(), EXAMPLE, samples(), tries, split="iid", devices=3, progress=False, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"network": "5g"}, "no network '5g'; there is wifi, lte, 3g"),
+        ({"bytes_per_device": -3}, "bytes_per_device is -3, and has to be above 0"),
+        ({"seeds": 0}, "0 seeds"),
+    ],
+    ids=["network", "bytes", "seeds"],
+)
+def test_goals_that_no_plan_reaches_are_told(given: dict[str, Any], words: str) -> None:
+    few = {"split": "iid", "devices": 3, "accuracy": 0.5, "within_s": 60, "tries": {"local.epochs": [1]}}
+    with pytest.raises(Rejected, match=words):
+        propose_plans("fedavg", module(), EXAMPLE, samples(), progress=False, **few, **given)
 
 
 def test_a_fleet_holds_rounds_and_gives_a_table() -> None:
@@ -136,7 +208,7 @@ def test_a_fleets_rounds_are_drawn() -> None:
 
 @pytest.mark.long
 def test_a_sweep_gives_a_table_and_a_plot() -> None:
-    given = (FEW, module(), EXAMPLE, without_users(), RATES)
+    given = (FEW, module(), EXAMPLE, without_users(), {"local.learning_rate": np.array([0.0001, 0.3])})
     found = sweep(*given, split="iid", devices=9, rounds=4, seeds=1, progress=False)
     assert found.tried.column("local.learning_rate") == [0.3, 0.0001]
     assert found.tried.column("joules_per_device") == [one.joules_per_device for one in found.outcome.tried]

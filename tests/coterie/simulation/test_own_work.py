@@ -93,7 +93,7 @@ def test_fewer_devices_are_the_first_users(plan: str, pair: Write, data: Write) 
     [
         ({"user": np.zeros(0)}, "no array user of whole numbers"),
         ({"user": np.linspace(0, 1, USERS * EACH)}, "no array user of whole numbers"),
-        ({"y": np.full(USERS * EACH, CLASSES)}, "classes go from 3 to 3, of 3"),
+        ({"y": np.full(USERS * EACH, CLASSES)}, "classes go from 3 to 3, those of the model from 0 to 2"),
         ({"x": np.zeros((USERS * EACH, 5), np.float32)}, r"takes .* \[6\], the samples are .* \[5\]"),
         ({"x": np.zeros((9, FEATURES), np.float32)}, "of the same length"),
     ],

@@ -20,7 +20,7 @@ from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.fleet_run import FleetRun
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.runner import HERE, Runner
-from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed
+from coterie.simulation.fleet.sweep import FACTOR, Dimension, Values, changed, check_seeds
 from coterie.simulation.ledger import Used
 from coterie.simulation.progress import Report, SimulationProgress
 from coterie.simulation.recovery import BATCHES
@@ -127,6 +127,10 @@ def propose(
     """
     if not 0 < goal.accuracy <= 1 or goal.within_s <= 0:
         raise DoesNotFit(detail="a goal is an accuracy of at most 1, and some time")
+    for limit in ("bytes_per_device", "joules_per_device", "epsilon"):
+        if (value := getattr(goal, limit)) is not None and value <= 0:
+            raise DoesNotFit(detail=f"the goal's {limit} is {value:g}, and has to be above 0")
+    check_seeds(seeds)
     search = _Search(replace(run, days=goal.within_s / DAY_S), goal, costs, report, runner)
     return search.run_to_end(dimensions, seeds)
 

@@ -2,8 +2,9 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -52,6 +53,19 @@ BEYOND_ROUNDS = (
 """What makes devices do more than rounds on samples that they have, wherever a plan is simulated."""
 
 
+LEAST: Mapping[str, float] = {
+    "devices": 1,
+    "each": 1,
+    "rounds": 1,
+    "days": 0.01,
+    "seed": 0,
+    "workers": 1,
+    "batch_size": 1,
+    "evaluate_every": 1,
+}
+"""Of numbers in `RunOptions`, by field."""
+
+
 class RunOptions(NamedTuple):
     """What is asked for, beside the plan, the model and the samples."""
 
@@ -81,6 +95,7 @@ def fleet_run(contender: Contender, pair: Path, data: Path, asked: RunOptions) -
     """Raises DoesNotFit, MalformedFile or MissingPackage, and what loading and compiling the model raise."""
     if not isinstance(contender, Plan):
         raise DoesNotFit(detail="a fleet runs the rounds of a plan, and this is a baseline")
+    _check(asked)
     split, fleet = parse_split(asked.split), read_profile(asked.fleet)
     drift = None if asked.drift is None else parse_drift(asked.drift)
     compiled = compiled_pair(pair, asked.batch_size)
@@ -105,6 +120,18 @@ def fleet_run(contender: Contender, pair: Path, data: Path, asked: RunOptions) -
         cloud=_cloud(asked, compiled.spec),
         names=(pair.name, data.name),
     )
+
+
+def _check(asked: RunOptions) -> None:
+    """Raises DoesNotFit."""
+    for field, least in LEAST.items():
+        value = getattr(asked, field)
+        if value is not None and value < least:
+            raise DoesNotFit(detail=f"{field} is {value:g}, and {least:g} at least")
+    if not 0 < asked.held_out_share < 1:
+        raise DoesNotFit(detail=f"held_out_share is {asked.held_out_share:g}, and a share between 0 and 1")
+    if asked.executor not in (known := ("auto", *get_args(Executor))):
+        raise DoesNotFit(detail=f"there is no executor {asked.executor!r}; there is {', '.join(known)}")
 
 
 def _cores() -> int:

@@ -100,6 +100,9 @@ def parse_dimension(text: str) -> Dimension:
 
 def combinations(dimensions: Sequence[Dimension], search: str, *, seed: int) -> Sequence[Values]:
     """The combinations to try. Raises DoesNotFit."""
+    for dimension in dimensions:
+        if not dimension.values:
+            raise DoesNotFit(detail=f"there is no value to try of {dimension.path}")
     paths = [one.path for one in dimensions]
     every = [dict(zip(paths, values, strict=True)) for values in product(*(one.values for one in dimensions))]
     name, _, count = search.partition(":")
@@ -109,6 +112,12 @@ def combinations(dimensions: Sequence[Dimension], search: str, *, seed: int) -> 
         raise DoesNotFit(detail=f"there is no search {search!r}; there is grid, random:N and halving")
     order = np.random.default_rng(derive_seed(seed, "sweep")).permutation(len(every))[: int(count)]
     return [every[place] for place in sorted(order.tolist())]
+
+
+def check_seeds(seeds: int) -> None:
+    """Raises DoesNotFit."""
+    if seeds < 1:
+        raise DoesNotFit(detail=f"{seeds} seeds are asked for, and 1 at least")
 
 
 def changed(plan: Plan, values: Values) -> Plan:
@@ -155,6 +164,7 @@ def sweep(
 
     Raises what `simulate_fleet` and the runner raise.
     """
+    check_seeds(seeds)
     candidates = combinations(dimensions, search, seed=run.seed)
     plans = [changed(run.plan, values) for values in candidates]  # all are checked before the first run
     chosen_by = _figure_of((*plans, run.plan))

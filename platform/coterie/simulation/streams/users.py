@@ -38,7 +38,7 @@ class Users(Stream, frozen=True, tag="users"):
         arrays = self._arrays()
         labels, users = arrays[LABELS].astype(np.int64), arrays[self.user]
         found = np.unique(users)
-        if devices > len(found):
+        if not 1 <= devices <= len(found):
             raise DoesNotFit(detail=f"{self.file} has samples of {len(found)} users, {devices} devices are asked for")
         inputs = self._inputs(arrays)
         whole = Dataset(inputs, labels)
@@ -74,16 +74,17 @@ class Users(Stream, frozen=True, tag="users"):
         arrays = read_npz(Path(self.file))
         for name in (LABELS, self.user):
             if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
-                raise MalformedFile(path=self.file, detail=f"it has no array {name} of whole numbers, one a sample")
-        if (
-            len(arrays) < 3
-            or {array.shape[:1] for array in arrays.values()} != {arrays[LABELS].shape}
-            or not len(arrays[LABELS])
-        ):
+                there = arrays.get(name)
+                found = f"it has {', '.join(arrays)}" if there is None else f"it is {there.dtype} {list(there.shape)}"
+                detail = f"it has no array {name} of whole numbers, one a sample: {found}"
+                raise MalformedFile(path=self.file, detail=detail)
+        if not len(arrays[LABELS]):
+            raise MalformedFile(path=self.file, detail="it has no samples")
+        if len(arrays) < 3 or {array.shape[:1] for array in arrays.values()} != {arrays[LABELS].shape}:
             raise MalformedFile(path=self.file, detail="its arrays must be of the same length, one of them an input")
         labels = arrays[LABELS]
         if labels.min() < 0 or (self.classes and labels.max() >= self.classes):
-            raise MalformedFile(
-                path=self.file, detail=f"its classes go from {labels.min()} to {labels.max()}, of {self.classes}"
-            )
+            known = f", those of the model from 0 to {self.classes - 1}" if self.classes else "; the first is 0"
+            detail = f"its classes go from {labels.min()} to {labels.max()}{known}"
+            raise MalformedFile(path=self.file, detail=detail)
         return arrays

@@ -21,7 +21,7 @@ from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.errors import DoesNotFit, MissingPackage
 from coterie.simulation.fleet.events import EventsRun, simulate_events
 from coterie.simulation.fleet.profile import read_profile, shipped_profiles
-from coterie.simulation.fleet.run_options import BATCH_SIZE, BEYOND_ROUNDS, RunOptions, fleet_run
+from coterie.simulation.fleet.run_options import BATCH_SIZE, BEYOND_ROUNDS, LEAST, RunOptions, fleet_run
 from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.runners import RUNNERS, On, runner_on
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet
@@ -340,15 +340,6 @@ OF_FLEETS = (
     *(one.field for one in BEYOND_ROUNDS),
 )
 """Options that go with --split."""
-LEAST: Mapping[str, float] = {
-    "each": 1,
-    "rounds": 1,
-    "days": 0.01,
-    "batch_size": 1,
-    "evaluate_every": 1,
-    "workers": 1,
-    "seeds": 1,
-}
 
 
 def _asked(split: str, *, devices: int | None, seed: int, given: Mapping[str, Any]) -> RunOptions:
@@ -370,7 +361,7 @@ def _check_fleet(split: str | None, given: Mapping[str, object], devices: int | 
         raise CommandError("--keep goes with one simulation, not with a sweep")
     if "keep" in given and given.get("on", "here") != "here":
         raise CommandError("--keep is of this machine; a platform keeps by itself what a run goes on from")
-    for name, least in LEAST.items():
+    for name, least in {**LEAST, "seeds": 1}.items():
         value = given.get(name)
         if isinstance(value, int | float) and value < least:
             raise CommandError(f"{option(name)} is at least {least:g}")
