@@ -52,4 +52,6 @@ def _figures(recipe: Recipe) -> Iterator[Figure]:
     over, under = means.devices - means.alone, means.centralised - means.devices
     yield Figure(case, "over alone", over, "", f"promised >= {expected.over_alone:+.3f}")
     yield Figure(case, "under centralised", under, "", f"promised <= {expected.under_centralised:+.3f}")
-    yield Figure(case, verdict(means, expected).partition(":")[0], float(len(found)), "seeds", expected.says)
+    yield Figure(
+        case, verdict(means, expected, seeds=len(found)).partition(":")[0], float(len(found)), "seeds", expected.says
+    )
