@@ -344,6 +344,7 @@ def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, li
         for former in set(ancestry(left)) - set(ancestry(version)):
             if former.lineage == version.lineage:  # another federation's stays in use there
                 withdraw_version(version=former, now=now)
+    version.refresh_from_db()  # its aliases were read before one was moved
     return version
 
 

@@ -66,7 +66,7 @@ def test_a_federation_from_creation_to_its_first_round(api: APIClient) -> None:
     lineage = api.get(f"/api/versions/{versions[0]['id']}/lineage/").json()
     assert [version["number"] for version in lineage] == [2, 1]
     back = api.post(f"/api/pairs/{pair.pk}/champion/", {"role": "device"}, format="json")
-    assert back.json()["number"] == 1
+    assert (back.json()["number"], back.json()["champion"]) == (1, True)
     assert api.get(f"/api/pairs/{pair.pk}/").json()["device_champion"] == versions[1]["id"]
 
 
