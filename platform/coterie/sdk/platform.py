@@ -30,7 +30,7 @@ def connect(url: str, token: str) -> "Platform":
     To let devices in, the token wants `fleet`, too. Raises Unreachable at once, and Refused where it is not known.
     """
     rest = Rest(url, token)
-    rest.get("platform/", _About, patience_s=0)
+    rest.get_at_once("platform/", _About)
     return Platform(rest)
 
 

@@ -62,8 +62,15 @@ class Rest:
         """End its connections."""
         self._http.close()
 
-    def get(self, path: str, struct: type[T], *, patience_s: float = PATIENCE_S, **query: str) -> T:
-        """Send a query; it is retried for `patience_s` if the platform does not answer."""
+    def get(self, path: str, struct: type[T], **query: str) -> T:
+        """Send a query; it is retried for `PATIENCE_S` if the platform does not answer."""
+        return self._get(path, struct, query, PATIENCE_S)
+
+    def get_at_once(self, path: str, struct: type[T]) -> T:
+        """Send a query without retries, for somebody who waits for whether there is a platform."""
+        return self._get(path, struct, {}, 0)
+
+    def _get(self, path: str, struct: type[T], query: Mapping[str, str], patience_s: float) -> T:
         waited_s = 0.0
         while True:
             try:

@@ -327,7 +327,7 @@ class TestAnswers:
     def test_a_program_that_connects_is_told_at_once(self, scripted: ScriptedPlatform) -> None:
         scripted.answers("GET platform/", httpx.ConnectError("refused"))
         with pytest.raises(Unreachable):
-            scripted.platform.rest.get("platform/", dict, patience_s=0)
+            scripted.platform.rest.get_at_once("platform/", dict)
         assert (scripted.asked, scripted.slept_s) == (["GET platform/"], 0)
 
     def test_what_changes_something_is_sent_once(self, scripted: ScriptedPlatform) -> None:
