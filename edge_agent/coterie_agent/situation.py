@@ -77,7 +77,13 @@ class Situation:
         self.now = Now()
 
     def set_conditions(self, conditions: Conditions, blockers: tuple[Reason, ...]) -> None:
-        self._replace(conditions=conditions, blockers=blockers)
+        """Record them, and delete from the platform's last answer a wait that was a blocker, and has passed."""
+        with self._changed:
+            passed = {reason.code for reason in self.now.blockers} - {reason.code for reason in blockers}
+            directive = self.now.directive
+            if directive is not None and directive.wait is not None and directive.wait.code in passed:
+                directive = msgspec.structs.replace(directive, wait=None)
+            self._replace(conditions=conditions, blockers=blockers, directive=directive)
 
     def set_directive(self, directive: Directive, *, at: float) -> None:
         """Record the platform's answer, received at `at` (seconds on the monotonic clock)."""

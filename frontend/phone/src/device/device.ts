@@ -122,15 +122,12 @@ export class Device {
     const directive = this.situation.now.directive;
     const plan = inHand === null ? (directive?.requirements ?? null) : requirementsOf(inHand.plan);
     const paused = owner !== null && Date.now() < owner.pausedUntil ? [PAUSED] : [];
-    this.situation.replace({
-      conditions,
-      blockers: [
-        ...paused,
-        ...judge(plan, owner?.policy ?? OWNER_DEFAULT, conditions, new Date().getHours()),
-        ...judgeData(held, this.situation.now.model),
-        ...judgeSpace(await freeBytes()),
-      ],
-    });
+    this.situation.judged(conditions, [
+      ...paused,
+      ...judge(plan, owner?.policy ?? OWNER_DEFAULT, conditions, new Date().getHours()),
+      ...judgeData(held, this.situation.now.model),
+      ...judgeSpace(await freeBytes()),
+    ]);
   }
 
   /** The owner's samples changed. */

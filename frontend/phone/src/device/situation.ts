@@ -99,6 +99,19 @@ export class Situation {
     return this.now.ending !== null || blocksNetwork(this.now.blockers);
   }
 
+  /** Deletes from the platform's last answer a wait that was one of the blockers, and has passed. */
+  judged(conditions: Conditions, blockers: readonly Reason[]): void {
+    const { directive, blockers: before } = this.now;
+    const wait = directive?.wait ?? null;
+    const has = (reasons: readonly Reason[]): boolean => reasons.some(({ code }) => code === wait?.code);
+    const isPast = has(before) && !has(blockers);
+    this.replace({
+      conditions,
+      blockers,
+      directive: directive !== null && isPast ? { ...directive, wait: null } : directive,
+    });
+  }
+
   direct(directive: Directive): void {
     const { assignment } = directive;
     this.replace({ directive, closesAt: assignment === null ? null : nowS() + assignment.remaining_s });
