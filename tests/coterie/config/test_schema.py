@@ -76,9 +76,14 @@ def test_tables_of_which_a_migration_replaces_all_changes_are_taken_and_others_r
     "command",
     [
         ("coterie", "serve", "--port", "0"),
-        ("coterie", "migrate"),
-        ("coterie", "prune-history"),
-        ("coterie", "restore", "backup", "--state", "restored"),
+        *(
+            pytest.param(command, marks=pytest.mark.long)
+            for command in (
+                ("coterie", "migrate"),
+                ("coterie", "prune-history"),
+                ("coterie", "restore", "backup", "--state", "restored"),
+            )
+        ),
         ("celery", "-A", "coterie.config.celery", "worker", "--pool", "threads"),
         ("celery", "-A", "coterie.config.celery", "beat"),
     ],

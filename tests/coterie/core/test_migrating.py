@@ -1,4 +1,4 @@
-"""An index that a migration removes is gone, on either database, and comes back with the migration undone."""
+"""Operations of migrations: first models are created at little cost, a removed index is gone and comes back."""
 
 import subprocess
 import sys
@@ -7,11 +7,31 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.db import connection
+from django.db.migrations import CreateModel
+from django.db.migrations.state import ProjectState
+from django.db.models import CASCADE, AutoField, ForeignKey
 
+from coterie.core.migrating import CreateModels
 from tests.system.processes import ROOT, environment
 from tests.system.scaled import REDIS, SCALED, new_database
 
 GONE = {"device_id", "round_id", "taken_by_id"}
+
+
+def test_models_that_were_built_remain_and_know_those_that_refer_to_them() -> None:
+    def table(name: str, *fields: tuple[str, ForeignKey[object, object]]) -> CreateModel:
+        return CreateModel(name, [("id", AutoField(primary_key=True)), *fields])
+
+    state = ProjectState()
+    CreateModels([table("Fleet")]).state_forwards("one", state)
+    fleet = state.apps.get_model("one", "Fleet")
+    refers = table("Device", ("fleet", ForeignKey("one.Fleet", CASCADE)))
+    CreateModels([refers, table("Part", ("device", ForeignKey("two.Device", CASCADE)))]).state_forwards("two", state)
+    assert state.apps.get_model("one", "Fleet") is fleet
+    device = state.apps.get_model("two", "Device")
+    assert [relation.related_model for relation in fleet._meta.related_objects] == [device]
+    assert device._meta.get_field("fleet").remote_field.model is fleet
+    assert state.apps.get_model("two", "Part")._meta.get_field("device").remote_field.model is device
 
 
 @pytest.mark.django_db
