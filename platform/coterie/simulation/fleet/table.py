@@ -11,6 +11,7 @@ from coterie.simulation.fleet.planning import Proposals
 from coterie.simulation.fleet.sweep import SweepOutcome, Values
 from coterie.simulation.privacy_spent import DELTA
 from coterie.simulation.table import change_rows, merge_rows
+from coterie_learning.plan import parse_plan
 
 Cell = str | int | float | None
 
@@ -151,7 +152,10 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
     if outcome.drift and outcome.rounds and outcome.rounds[-1].accuracy is not None:
         yield f"last version on {outcome.held_out:,} samples held out", f"{outcome.rounds[-1].accuracy:.3f}"
     if outcome.ended == "horizon" and not outcome.drift:
-        yield "ended", "no round could open before the simulated time was over"
+        needed = parse_plan(outcome.plan).pace.devices_needed()
+        ready = f"{needed:,} devices with samples that are ready at once, of {outcome.devices:,}"
+        over = "no further round could open before the simulated time was over"
+        yield "ended", over if outcome.rounds else f"no round could open: it needs {ready}"
     yield "simulated time", f"{outcome.simulated_s / 3600:.1f} hours"
     counted = "devices to which samples came" if outcome.drift else "devices that counted"
     yield counted, f"{outcome.participants:,} of {outcome.devices:,}"
