@@ -11,6 +11,7 @@ from coterie_agent.store.journal import IslandStatus, Link
 from coterie_agent.store.peers import PeersStatus
 from coterie_wire.bundle import ModelSpec
 from coterie_wire.conditions import Conditions, Reason
+from coterie_wire.meeting import Gathering
 from coterie_wire.messages import Directive, Progress
 from coterie_wire.relaying import Shedding
 
@@ -67,6 +68,14 @@ class Now(msgspec.Struct, frozen=True):
         """Whether the device has tried to reach the platform and failed."""
         problem = self.link_problem
         return self.link == "offline" and problem is not None and problem.code != COMES_BACK
+
+    def gathering(self, assignment: str) -> Gathering | None:
+        """What the platform's last answer names for `assignment`; the answer that named it first may have had none.
+
+        The first check-in of an agent does not say yet that its device meets others.
+        """
+        assigned = self.directive.assignment if self.directive else None
+        return assigned.gathering if assigned is not None and assigned.assignment == assignment else None
 
 
 class Situation:

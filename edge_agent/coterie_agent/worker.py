@@ -303,33 +303,29 @@ class Worker:
             rest=partial(self.situation.rest, processor_share=self.config.processor_share),
             teaching=None if teacher is None else self._teaching(assignment, manifest, teacher),
         )
-        done = self._gossip(training, assignment.gathering, self.gossip) or training.run
+        done = self._gossip(training, self.gossip) or training.run
         if done():
             self._report(assignment, "uploading")
         else:
             log.info("training of round %d pauses", assignment.round)
             self._report(assignment, "waiting")
 
-    def _gossip(
-        self, training: "Training", gathering: Gathering | None, gossip: Gossip | None
-    ) -> Callable[[], bool] | None:
+    def _gossip(self, training: "Training", gossip: Gossip | None) -> Callable[[], bool] | None:
         """Training with the other devices of the round; None: the device trains alone."""
-        if gathering is None or gossip is None:
+        assignment = training.assignment
+
+        def newest() -> Gathering | None:
+            stored = self.store.meetings.load()
+            known = assignment.gathering if stored is None else stored[0].gathering
+            return self.situation.now.gathering(assignment.assignment) or known
+
+        begun = newest()
+        if begun is None or gossip is None:
             return None
         from coterie_agent.gossip.training import GossipTraining
 
-        assignment = training.assignment.assignment
-
-        def newest() -> Gathering:
-            directive = self.situation.now.directive
-            assigned = directive.assignment if directive else None
-            if assigned is not None and assigned.assignment == assignment and assigned.gathering is not None:
-                return assigned.gathering
-            stored = self.store.meetings.load()
-            return gathering if stored is None else stored[0].gathering
-
         def calls_in(roster: Roster) -> PeerCalls:
-            gossip.reaching.follow(roster, newest())
+            gossip.reaching.follow(roster, newest() or begun)
             return PeerCalls(
                 device=self.identity.device,
                 secret=self.peer_secret,
@@ -341,7 +337,7 @@ class Worker:
 
         return GossipTraining(
             training=training,
-            gathering=newest,
+            gathering=lambda: newest() or begun,
             handler=gossip.handler,
             calls_in=calls_in,
             wait=lambda at_most_s: self.situation.wait(self.situation.now.edition, at_most_s),
