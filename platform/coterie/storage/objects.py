@@ -1,15 +1,17 @@
 """Objects of a store that speaks S3, by obstore (https://developmentseed.org/obstore)."""
 
 import io
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from html import unescape
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 import obstore
 from django.core.files.base import File
 from django.utils.functional import cached_property
-from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
 from coterie.storage.interface import StorageUnavailable, Store
@@ -29,6 +31,12 @@ ANSWER_S = 30
 """The time limit of one request, which transfers at most one piece."""
 RETRIED_S = 60
 """The time after which no further attempt begins."""
+NO_BUCKET = "<Code>NoSuchBucket</Code>"
+ANSWERED = re.compile(r"<Code>([^<]+)</Code>\s*<Message>([^<]+)</Message>")
+"""What the store says of a request that it refuses."""
+INNERMOST = re.compile(r'(?:message|error): (?:"([^"]+)"|(\w+\(\s*\w+))')
+"""What obstore prints below its sentence where no answer came; the last is the cause."""
+ASKED = re.compile(r"performing ([A-Z]+ \S+)")
 
 
 class StoreLocation(NamedTuple):
@@ -73,15 +81,16 @@ class ObjectStorage(Store):
     def size(self, name: str) -> int:
         """In bytes. Raises FileNotFoundError."""
         with _spoken_to():
-            return obstore.head(self._store, name)["size"]
+            try:
+                return obstore.head(self._store, name)["size"]
+            except FileNotFoundError:
+                obstore.list_with_delimiter(self._store, name)  # HEAD does not tell whether there is a bucket
+                raise
 
     def delete(self, name: str) -> None:
         """Remove the name's bytes, if it has any."""
-        with _spoken_to():
-            try:
-                obstore.delete(self._store, name)
-            except NotFoundError:
-                return
+        with suppress(FileNotFoundError), _spoken_to():
+            obstore.delete(self._store, name)
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """See `Store`."""
@@ -209,12 +218,27 @@ def _spoken_to() -> Iterator[None]:
     """Translate errors of the store into those of the interface."""
     try:
         yield
-    except NotFoundError as error:
-        raise FileNotFoundError(str(error).partition("\n")[0]) from error
+    except FileNotFoundError as error:
+        if NO_BUCKET in str(error):
+            raise StorageUnavailable(problem=_sentence(error)) from error
+        raise FileNotFoundError(_first_line(error)) from error
     except (BaseError, TimeoutError, ConnectionError) as error:
         raise StorageUnavailable(problem=_sentence(error)) from error
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, without the debugging output that obstore prints below it."""
+    """The cause and the request, of the pages that obstore prints."""
+    text = str(error)
+    if answer := ANSWERED.search(text):
+        cause = f"{unescape(answer[2]).rstrip('.')} ({answer[1]})"
+    elif innermost := INNERMOST.findall(text):
+        said, named = innermost[-1]
+        cause = said or "".join(named.split()) + ")"
+    else:
+        return _first_line(error)
+    request = ASKED.search(text)
+    return f"{cause}, to {request[1]}"[:300] if request else cause[:300]
+
+
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:300] or type(error).__name__

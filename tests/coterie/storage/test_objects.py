@@ -80,6 +80,37 @@ def test_who_does_not_know_the_secret_gets_nothing_in_or_out(server: swift.Swift
     assert names(store) == ["name"]
 
 
+def test_a_bucket_that_is_not_there_is_not_an_empty_one(server: swift.Swift) -> None:
+    nowhere = ObjectStorage(**options(server.url, bucket="misspelt"))
+    for attempt in (
+        lambda: nowhere.exists("name"),
+        lambda: nowhere.open("name").read(),
+        lambda: nowhere.save("name", ContentFile(b"content")),
+        lambda: nowhere.create("name", b"content"),
+        lambda: nowhere.delete("name"),
+        lambda: nowhere.sizes(""),
+        lambda: nowhere.clear(""),
+    ):
+        with pytest.raises(StorageUnavailable, match=r"NoSuchBucket"):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        ({"secret": "guessed"}, r"SignatureDoesNotMatch\), to PUT http://.*/name"),
+        ({"region": "elsewhere"}, "expecting 'us-east-1'"),
+        ({"endpoint": "http://127.0.0.1:1"}, "Connection refused, to PUT http://127.0.0.1:1/"),
+        ({"endpoint": "http://objects.invalid"}, "lookup"),
+    ],
+)
+def test_the_cause_is_told_in_one_line(server: swift.Swift, wrong: dict[str, str], cause: str) -> None:
+    store = ObjectStorage(**{**options(server.url), **wrong})
+    with pytest.raises(StorageUnavailable, match=cause) as caught:
+        store.create("name", b"content")
+    assert "\n" not in str(caught.value) and "<" not in str(caught.value)
+
+
 def test_a_signed_url_reads_one_name_for_a_while(store: ObjectStorage) -> None:
     store.save("name", ContentFile(b"content"))
     store.save("other", ContentFile(b"secret"))
