@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from coterie.core.durable import Steps, reason_columns
 from coterie.core.lease import extend_lease, take_lease
-from coterie.core.postponing import pause_after, postponed
+from coterie.core.postponing import is_due, pause_after, postponed
 from coterie.merging.checkpoints import delete_checkpoints
 from coterie.merging.jobs import ADVANCE, MERGE
 from coterie.merging.models import Merge
@@ -33,8 +33,8 @@ STEPS = Steps(
 
 
 def take(merge_id: int, *, lease: UUID, now: datetime) -> Merge | None:
-    """Take the merge under a lease; None if another worker holds it or it has ended."""
-    if not take_lease(_running(merge_id), lease=lease, now=now):
+    """Take the merge under a lease; None if another worker holds it, it is postponed, or it has ended."""
+    if not take_lease(_running(merge_id).filter(is_due(now)), lease=lease, now=now):
         return None
     related = ("secure_sum", "federation__held_out", "federation__cloud_data", "federation__pair", "base_version__pair")
     return Merge.objects.select_related(*related).get(pk=merge_id)

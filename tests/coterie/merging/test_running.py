@@ -327,7 +327,7 @@ class TestCrash:
         def crashes(_arguments: MergeArguments, _cancel: object) -> MergeResult:
             raise Crashed(job="merge", status=-9, output="")
 
-        states = [merged(round_, merger=crashes, at=10 * attempt).state for attempt in range(1, 6)]
+        states = [merged(round_, merger=crashes, at=10 * 2**attempt).state for attempt in range(5)]
         assert states == ["merging"] * 4 + ["abandoned"]
         assert round_.reason_code == "child.crashed"
 
@@ -482,6 +482,17 @@ class TestStorageThatDoesNotAnswer:
         assert merged(round_, at=at).state == "published"
         assert faults(at) == {}
 
+    def test_is_not_tried_before_the_pause_is_over_however_often_it_was_queued(self) -> None:
+        round_, tries = merging_round(measured=False), []
+
+        def away(_arguments: MergeArguments, _cancel: object) -> MergeResult:
+            tries.append(1)
+            raise StorageUnavailable(problem="connection refused")
+
+        for at in (3, 3.1, 3.2, 7.9):
+            merged(round_, merger=away, at=at)
+        assert (len(tries), Merge.objects.get().postponements) == (1, 1)
+
     def test_takes_no_attempt_from_those_of_workers_that_fail(self) -> None:
         round_ = merging_round(measured=False)
         Merge.objects.update(attempts=4)
@@ -563,11 +574,11 @@ class TestAgain:
                 pauses.append((merge.postponed_until - later(at)).total_seconds())
                 assert f"attempt {attempt} of 5" in merge.reason_sentence
                 assert f"the next is {pauses[-1]:.0f} s from now" in merge.reason_sentence
-                at += 1
+                at += pauses[-1]
         assert pauses == [5, 10, 20, 40]
-        find_overdue(now=later(70))
-        settle(now=later(70))
-        sweep(now=later(70))
+        find_overdue(now=later(90))
+        settle(now=later(90))
+        sweep(now=later(90))
         round_.refresh_from_db()
         return round_
 
@@ -578,35 +589,35 @@ class TestAgain:
 
     def test_an_operator_has_the_updates_merged_again(self, api: APIClient) -> None:
         round_ = self.abandoned()
-        sweep(now=later(71))
+        sweep(now=later(91))
         assert Round.objects.filter(state="planned").exists()
         assert api.get(f"/api/rounds/{round_.pk}/").json()["why_not_again"] is None
-        (remedy,) = faults(72)["merge_again"].remedies
+        (remedy,) = faults(92)["merge_again"].remedies
         assert api.post(remedy.path).json()["state"] == "merging"
-        assert merged(round_, at=80).state == "published"
+        assert merged(round_, at=100).state == "published"
         assert round_.metrics["updates"] == 1
-        assert faults(81) == {}
-        sweep(now=later(82))
+        assert faults(101) == {}
+        sweep(now=later(102))
         assert Round.objects.filter(state="planned").exists()
 
     def test_not_while_another_round_is_under_way_nor_for_another_version(self, api: APIClient) -> None:
         round_ = self.abandoned()
         address = f"/api/rounds/{round_.pk}/merge-again/"
-        sweep(now=later(71))
+        sweep(now=later(91))
         following = Round.objects.filter(state="planned")
         following.update(
-            state="open", plan=round_.plan, base_version=round_.base_version, opened_at=later(72), deadline_at=later(99)
+            state="open", plan=round_.plan, base_version=round_.base_version, opened_at=later(92), deadline_at=later(119)
         )
         refused = api.post(address)
         assert (refused.status_code, refused.json()["code"]) == (409, "rounds.nothing_to_merge")
         assert api.get(f"/api/rounds/{round_.pk}/").json()["why_not_again"] == refused.json()["detail"]
         Round.objects.filter(state="open").delete()
-        Round.objects.filter(pk=round_.pk).update(tidied_at=later(73))
+        Round.objects.filter(pk=round_.pk).update(tidied_at=later(93))
         assert "removed" in api.post(address).json()["detail"]
         Round.objects.filter(pk=round_.pk).update(tidied_at=None)
         make_version(round_.federation.pair)
         assert "another version" in api.post(address).json()["detail"]
-        assert faults(74) == {}
+        assert faults(94) == {}
         assert Round.objects.get(pk=round_.pk).state == "abandoned"
 
 
