@@ -31,9 +31,11 @@ def postgresql(url: str) -> Mapping[str, object]:
 
     What follows ``?`` are libpq's own parameters, as ``sslmode=verify-full``.
     """
+    from coterie.config.pooled_postgresql.base import ToldConnection  # embedded mode needs no libpq
+
     parts = urlsplit(url)
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "coterie.config.pooled_postgresql",
         "NAME": unquote(parts.path.removeprefix("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
@@ -45,6 +47,6 @@ def postgresql(url: str) -> Mapping[str, object]:
         "OPTIONS": {
             "connect_timeout": 5,
             **dict(parse_qsl(parts.query)),
-            "pool": {"min_size": 1, "max_size": 20, "timeout": 5},
+            "pool": {"min_size": 1, "max_size": 20, "timeout": 5, "connection_class": ToldConnection},
         },
     }

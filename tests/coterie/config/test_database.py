@@ -2,8 +2,11 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.db.utils import ConnectionHandler
+from psycopg_pool import PoolTimeout
 
 from coterie.config.database import postgresql, sqlite
+from coterie.config.pooled_postgresql.base import DatabaseWrapper
 
 
 def test_reads_a_url_with_escapes() -> None:
@@ -21,6 +24,20 @@ def test_parameters_of_a_url_are_libpqs() -> None:
     options = postgresql("postgresql://ada@/coterie?sslmode=verify-full&host=%2Frun%2Fpg&connect_timeout=9")["OPTIONS"]
     assert isinstance(options, dict)
     assert (options["sslmode"], options["host"], options["connect_timeout"]) == ("verify-full", "/run/pg", "9")
+
+
+def test_a_server_that_cannot_be_reached_is_told_with_the_cause() -> None:
+    described = postgresql("postgresql://ada@127.0.0.1:1/coterie")
+    options = described["OPTIONS"]
+    assert isinstance(options, dict)
+    soon = {**described, "OPTIONS": {**options, "pool": {**options["pool"], "timeout": 1}}}
+    apart = ConnectionHandler({"default": {}, "apart": soon})["apart"]
+    assert isinstance(apart, DatabaseWrapper)
+    try:
+        with pytest.raises(PoolTimeout, match=r"port 1 failed: Connection refused"):
+            apart.get_new_connection(apart.get_connection_params())
+    finally:
+        apart.close_pool()
 
 
 def test_keeps_no_connection_and_locks_at_the_start() -> None:

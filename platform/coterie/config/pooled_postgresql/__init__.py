@@ -1,0 +1,1 @@
+"""Django's backend for PostgreSQL, whose pool says why it has no connection to give."""
