@@ -154,12 +154,12 @@ def _provider() -> Provider:
 
 def _setting(name: str, *default: object) -> object:
     """What the library asks the settings for."""
-    ours = _answers(_provider())
+    ours = answers(_provider())
     return ours[name] if name in ours else import_from_settings(name, *default)
 
 
 @lru_cache(maxsize=4)
-def _answers(provider: Provider) -> Mapping[str, object]:
+def answers(provider: Provider) -> Mapping[str, object]:
     """By the library's names. Raises ProviderUnavailable; what was found stands until the process ends."""
     place = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
     try:

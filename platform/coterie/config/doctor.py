@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import redis
+from cryptography import x509
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
@@ -17,6 +18,7 @@ from coterie.accounts.models import Operator
 from coterie.child.trial_job import try_confinement
 from coterie.cluster.this_host import detect_gpus
 from coterie.config.schema import OtherSchema, changes_to_make, refuse_other, refuse_unfinished
+from coterie.config.tls import ServerTls
 from coterie.core.errors import CoterieError
 from coterie.core.identity import verify_key
 from coterie.core.scheduler_heartbeat import NO_WORKER, is_late, no_worker
@@ -30,6 +32,8 @@ from coterie.storage.interface import store_of
 
 State = Literal["fine", "warning", "wrong"]
 FREE_BYTES = 2 << 30
+RENEWED_BEFORE = timedelta(days=7)
+"""A certificate of the server that ends sooner was not renewed in time."""
 CLOCKS_APART = timedelta(seconds=5)
 DESCRIPTORS = 11_000
 """For ten thousand sockets."""
@@ -188,6 +192,28 @@ def _certificates() -> Told:
         yield "fine", f"{without} enrolled devices were given none; those of {ended} have ended"
 
 
+def _tls() -> Told:
+    if settings.TLS_CERTIFICATE is None:
+        yield "fine", "the platform speaks plain HTTP; whatever is in front of it ends TLS"
+        return
+    ServerTls(settings.TLS_CERTIFICATE, settings.TLS_KEY)
+    shown = x509.load_pem_x509_certificates(settings.TLS_CERTIFICATE.read_bytes())[0]
+    until = shown.not_valid_after_utc
+    yield "fine", f"{settings.TLS_CERTIFICATE} and its key can be used"
+    if until < datetime.now(UTC) + RENEWED_BEFORE:
+        yield "wrong" if until < datetime.now(UTC) else "warning", f"its certificate ends on {until:%F}: renew it"
+
+
+def _single_sign_on() -> Told:
+    if settings.SINGLE_SIGN_ON is None:
+        yield "fine", "no provider is set: operators sign in with passwords and links"
+        return
+    from coterie.accounts.openid import answers  # needs coterie[oidc]
+
+    answers(settings.SINGLE_SIGN_ON)
+    yield "fine", f"{settings.SINGLE_SIGN_ON.issuer} answers"
+
+
 def _files() -> Told:
     damaged = Blob.objects.filter(removed_at=None, damaged_at__isnull=False).count()
     kept = Blob.objects.filter(removed_at=None).count()
@@ -235,6 +261,8 @@ CHECKS: dict[str, Callable[[], Told]] = {
     "periodic work": _periodic_work,
     "signing key": _signing_key,
     "devices' certificates": _certificates,
+    "TLS": _tls,
+    "single sign-on": _single_sign_on,
     "stored files": _files,
     "room": _room,
     "confinement": _confinement,

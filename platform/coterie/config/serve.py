@@ -17,6 +17,7 @@ def main(given: argparse.Namespace) -> None:
     memory.bound_arenas()
     django.setup()
     from coterie.config.monitoring.begin import begin_monitoring
+    from coterie.config.schema import exit_unless_usable
     from coterie.config.serving import BoundedServer, server_config
     from coterie.config.tls import read_tls
     from coterie.config.tracing import begin_tracing
@@ -30,6 +31,7 @@ def main(given: argparse.Namespace) -> None:
     except OSError as error:
         sys.exit(f"{given.prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
     begin_tracing("web")
+    exit_unless_usable()
     tls = read_tls(given.prog)
     server = BoundedServer(server_config(tls), tls)
     memory.settle()

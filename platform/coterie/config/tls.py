@@ -69,22 +69,36 @@ class ServerTls:
         files = [self._certificate, *([] if self._key is None else [self._key])]
         read_at = tuple(file.stat().st_mtime_ns for file in files)
         if read_at != self._read_at:
-            self.context.load_cert_chain(self._certificate, self._key)
+            try:
+                self.context.load_cert_chain(self._certificate, self._key)
+            except ssl.SSLError as error:
+                if error.reason != "KEY_VALUES_MISMATCH":
+                    raise
+                raise OSError(f"{self._key or 'the key in it'} is not the key of its first certificate") from error
             self._read_at = read_at
 
 
 def read_tls(prog: str) -> ServerTls | None:
-    """The configured TLS; None: a proxy ends TLS. Exits with REFUSED where it cannot be used.
+    """The configured TLS; None: a proxy ends TLS. Exits with REFUSED where it cannot be used, or where devices shall
+    have certificates that this platform cannot sign.
 
     Django must be set up, and its tables must exist.
     """
-    if settings.TLS_CERTIFICATE is None:
-        return None
+    from coterie.fleet.authority import present_authority  # its models need Django set up
+
+    certificate = settings.TLS_CERTIFICATE
     try:
-        tls = ServerTls(settings.TLS_CERTIFICATE, settings.TLS_KEY)
+        if settings.DEVICE_CERTIFICATES != "off":
+            present_authority(now=datetime.now(UTC))
+        if certificate is None:
+            return None
+        tls = ServerTls(certificate, settings.TLS_KEY)
         tls.refresh()
-    except (OSError, DatabaseError, InterfaceError, CoterieError) as error:
-        logger.error("%s: cannot speak TLS with %s: %s", prog, settings.TLS_CERTIFICATE, error)
+    except CoterieError as error:
+        logger.error("%s: %s [%s]", prog, error, error.code)
+        sys.exit(REFUSED)
+    except (OSError, DatabaseError, InterfaceError) as error:
+        logger.error("%s: cannot speak TLS with %s: %s", prog, certificate, error)
         sys.exit(REFUSED)
     finally:
         connection.close()

@@ -19,7 +19,7 @@ from coterie.core.acting import OperatorRole
 
 pytest.importorskip("mozilla_django_oidc", reason="needs coterie[oidc]")
 
-from coterie.accounts.openid import _answers
+from coterie.accounts.openid import answers
 from coterie.accounts.provider import Provider
 from tests.coterie.accounts.openid_provider import (
     ADA,
@@ -43,7 +43,7 @@ def running() -> Iterator[OpenIdProvider]:
 @pytest.fixture
 def provider(running: OpenIdProvider, settings) -> OpenIdProvider:
     running.reset()
-    _answers.cache_clear()
+    answers.cache_clear()
     settings.SINGLE_SIGN_ON = Provider(
         issuer=running.issuer,
         client_id=CLIENT,

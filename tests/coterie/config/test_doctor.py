@@ -12,12 +12,14 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from coterie.accounts.provider import Provider
 from coterie.accounts.services import create_operator
 from coterie.config.doctor import CHECKS, examine
 from coterie.core.scheduler_heartbeat import record_pulse, record_task
 from coterie.fleet.services import EnrolledDevice
 from coterie.registry.models import Blob
 from coterie.storage.interface import StorageUnavailable, store_of
+from tests.server_certificate import server_certificate
 
 pytestmark = pytest.mark.django_db
 
@@ -143,3 +145,21 @@ def test_certificates_that_nobody_can_show_are_found(
     assert states(about) == ["fine", "warning"]
     settings.DEVICE_CERTIFICATE_DAYS = 365 * 21
     assert "wrong" in states(about)
+
+
+def test_certificates_that_the_server_cannot_use_or_that_have_ended_are_found(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.TLS_CERTIFICATE = server_certificate(tmp_path)
+    assert states("TLS") == ["fine", "warning"], "it lasts for a day"
+    settings.TLS_CERTIFICATE = server_certificate(tmp_path, made_before=timedelta(days=2))
+    assert states("TLS") == ["fine", "wrong"]
+    settings.TLS_KEY = tmp_path / "missing"
+    assert states("TLS") == ["wrong"]
+
+
+def test_a_provider_that_does_not_answer_is_found(settings: Settings) -> None:
+    settings.SINGLE_SIGN_ON = Provider(
+        issuer="http://127.0.0.1:1", client_id="", client_secret="", label="", role_claim="", groups=()
+    )
+    assert states("single sign-on") == ["wrong"]

@@ -290,6 +290,13 @@ def test_an_agent_whose_threads_all_notice_asks_once(enrol: Enrol, home: Home) -
     assert not asking.certify()
 
 
+def test_in_scaled_mode_no_process_draws_a_key_of_its_own(settings: Settings) -> None:
+    settings.EMBEDDED, settings.DEVICE_CA_KEY = False, ""
+    with pytest.raises(CommandError, match="set COTERIE_DEVICE_CA_KEY"):
+        call_command("device_authority")
+    assert not (settings.STATE / "device-ca-key").exists()
+
+
 def test_a_key_is_replaced_with_overlap(enrol: Enrol, now: datetime) -> None:
     device, credential = enrol(at=now)
     key = SigningKey.generate()

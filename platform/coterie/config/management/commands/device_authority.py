@@ -45,6 +45,11 @@ class Command(ShellCommand):
 
     def handle(self, *, next: bool, use_next: bool, to: Path | None, as_json: bool, **_: object) -> None:
         """Do it, and say what is left to do."""
+        if not (settings.EMBEDDED or settings.DEVICE_CA_KEY):
+            raise CommandError(
+                "in scaled mode all processes share one key: set COTERIE_DEVICE_CA_KEY, 64 hexadecimal digits, as of "
+                "openssl rand -hex 32"
+            )
         try:
             if next:
                 self._draw(to, as_json=as_json)
