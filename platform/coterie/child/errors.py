@@ -27,6 +27,14 @@ class DiskFull(CoterieError):
     sentence = "{job} found the disk full; make room and try again."
 
 
+class FilesAway(CoterieError):
+    """What it was given to read is not there any more. Fields: job, path, problem (what the system says)."""
+
+    code = "child.files_away"
+    kind = ErrorKind.UNAVAILABLE
+    sentence = "{job} failed, for {path} cannot be read ({problem}); it is tried again once that is there."
+
+
 class Cancelled(CoterieError):
     """Fields: job."""
 

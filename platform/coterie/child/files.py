@@ -31,10 +31,14 @@ class Files(NamedTuple):
     """Directories of which only the names of entries are read."""
 
 
+def read_by(arguments: msgspec.Struct) -> tuple[str, ...]:
+    """The files that the arguments of a job name for reading."""
+    return tuple(sorted(_named_by(arguments)[FileAccess.READ]))
+
+
 def files_of(arguments: msgspec.Struct) -> Files:
     """The files of a child besides the system's and Python's: those of its job, and our own code."""
-    found: dict[FileAccess, set[str]] = {use: set() for use in FileAccess}
-    _gather(arguments, type(arguments), found)
+    found = _named_by(arguments)
     written = {path if Path(path).is_dir() else str(Path(path).parent) for path in found[FileAccess.WRITE]}
     roots = [entry for entry in map(Path, filter(None, sys.path)) if entry.is_dir()]
     installed = [root for root in roots if root.name in ("site-packages", "dist-packages")]
@@ -51,6 +55,12 @@ def _loaded_from(roots: Iterable[Path]) -> set[str]:
         if "." not in name:
             places = [*(getattr(module, "__path__", None) or ()), getattr(module, "__file__", None)]
             found |= {place for place in places if place is not None and str(Path(place).parent) in parents}
+    return found
+
+
+def _named_by(arguments: msgspec.Struct) -> Mapping[FileAccess, set[str]]:
+    found: dict[FileAccess, set[str]] = {use: set() for use in FileAccess}
+    _gather(arguments, type(arguments), found)
     return found
 
 

@@ -16,8 +16,8 @@ from typing import IO
 
 import msgspec
 
-from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
-from coterie.child.files import files_of
+from coterie.child.errors import Cancelled, Crashed, DiskFull, FilesAway, OutOfMemory, OutOfTime
+from coterie.child.files import files_of, read_by
 from coterie.child.job import (
     MAX_LINE_BYTES,
     A,
@@ -67,8 +67,10 @@ def run_child(
     Progress is reported in the calling thread. An exception raised by `on_progress` ends the child; so does setting
     `cancel`, within 0.2 s. Where the system does not let the child confine itself as its limits require, it is reported
     to `on_unconfined`, and logged. Paths in `arguments` must be absolute: the child works in its own temporary
-    directory. Raises the job's declared errors, KindFailed, DiskFull, OutOfMemory, OutOfTime, Cancelled or Crashed.
+    directory. Raises the job's declared errors, KindFailed, DiskFull, FilesAway, OutOfMemory, OutOfTime, Cancelled or
+    Crashed.
     """
+    given = [path for path in read_by(arguments) if Path(path).exists()]
     try:
         with span(f"child {job.name}"):
             return _run(job, arguments, limits or Limits(), _Listeners(job.name, on_progress, on_unconfined), cancel)
@@ -76,6 +78,15 @@ def run_child(
         if not is_full(error):
             raise
         raise DiskFull(job=job.name) from error
+    except Cancelled:
+        raise
+    except CoterieError as error:
+        for path in given:
+            try:
+                Path(path).stat()
+            except OSError as lost:  # as where a share was unmounted: neither the job nor its input is to blame
+                raise FilesAway(job=job.name, path=path, problem=lost.strerror or str(lost)) from error
+        raise
 
 
 @dataclass(frozen=True)

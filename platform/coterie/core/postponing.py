@@ -16,6 +16,8 @@ from coterie_wire.conditions import Reason
 
 DISK_FULL = "child.disk_full"
 STORAGE_AWAY = "storage.unavailable"
+FILES_AWAY = "child.files_away"
+"""The same, told by a job in a child process, which reads files itself."""
 FIRST_PAUSE = timedelta(seconds=5)
 LONGEST_PAUSE = timedelta(minutes=5)
 
@@ -38,6 +40,8 @@ def lack_of(error: Exception) -> Reason | None:
     """
     if isinstance(error, CoterieError) and error.code in (DISK_FULL, STORAGE_AWAY):
         return error.reason()
+    if isinstance(error, CoterieError) and error.code == FILES_AWAY:
+        return Reason(STORAGE_AWAY, error.reason().sentence)
     return Reason(DISK_FULL, f"The disk is full: {error}.") if is_full(error) else None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage
@@ -37,8 +38,8 @@ AWAY = {
 class DurableFileSystemStorage(Store, FileSystemStorage):
     """Writes to a temporary file, syncs, renames into place and syncs the directory."""
 
-    _was_here = False
-    """Whether this process has seen the directory."""
+    _seen: ClassVar[set[Path]] = set()
+    """The directories of stores that this process has seen. Those in one state directory come and go together."""
 
     def create(self, name: str, content: bytes) -> bool:
         """See `Store`: a link, unlike a rename, replaces nothing."""
@@ -142,15 +143,17 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
         """Raises StorageUnavailable where the block meets a file system that is away; errors of a file pass.
 
         A share that was unmounted leaves an empty directory: what is stored there is missing, and what would be written
-        there is hidden once the share is back. So the store's own directory is not missed without a word once this
-        process has seen it.
+        there is hidden once the share is back. So nothing is read or made beside a store that this process has seen
+        and that is gone.
         """
         top = Path(self.location)
-        if self._was_here and not top.is_dir():
-            raise StorageUnavailable(problem=f"{top} is not there any more, as where a share was unmounted")
+        for seen in tuple(self._seen):
+            if seen.parent == top.parent and not seen.is_dir():
+                raise StorageUnavailable(problem=f"{seen} is not there any more, as where a share was unmounted")
         try:
             yield
-            self._was_here = self._was_here or top.is_dir()
+            if top.is_dir():
+                self._seen.add(top)
         except OSError as error:
             if error.errno not in AWAY:
                 raise

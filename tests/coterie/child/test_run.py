@@ -3,6 +3,7 @@ import importlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -17,11 +18,12 @@ import pytest
 
 from coterie.child import landlock, seccomp
 from coterie.child.confine import cut_off, never_confined
-from coterie.child.errors import Cancelled, Crashed, DiskFull, OutOfMemory, OutOfTime
+from coterie.child.errors import Cancelled, Crashed, DiskFull, FilesAway, OutOfMemory, OutOfTime
 from coterie.child.job import Limits, Progress, Unconfined
 from coterie.child.run import run_child
 from coterie.child.trial_job import try_confinement
 from coterie.core.kind_failures import KindFailed
+from coterie.core.postponing import lack_of
 from coterie_wire.bundle import ModelSpec
 from tests.coterie.child.deeds import JOB, Arguments, Refused
 
@@ -72,6 +74,22 @@ def test_status_of_a_sudden_death_is_told() -> None:
 def test_a_full_disk_is_told() -> None:
     with pytest.raises(DiskFull):
         run_child(JOB, Arguments("fill"))
+
+
+def test_a_share_that_is_gone_meanwhile_is_not_the_jobs_fault(tmp_path: Path) -> None:
+    given = tmp_path / "dataset.npz"
+    given.write_bytes(b"numbers")
+
+    def unmount(waiting: Progress) -> None:
+        given.unlink()
+        os.kill(waiting.done, signal.SIGKILL)
+
+    with pytest.raises(FilesAway, match=r"dataset\.npz cannot be read") as caught:
+        run_child(JOB, Arguments("wait", path=str(given)), on_progress=unmount)
+    lack = lack_of(caught.value)
+    assert lack is not None and lack.code == "storage.unavailable"
+    with pytest.raises(Crashed):  # what was never there explains nothing
+        run_child(JOB, Arguments("read", path=str(given)))
 
 
 def test_a_full_disk_of_the_parents_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:

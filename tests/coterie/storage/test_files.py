@@ -97,6 +97,22 @@ def test_a_place_where_nobody_may_write_is_away() -> None:
     assert nowhere.folders() == set() and nowhere.sizes("ab") == {}
 
 
+def test_a_store_that_was_not_used_yet_is_not_made_below_an_unmounted_share(tmp_path: Path) -> None:
+    share = tmp_path / "state"
+    share.mkdir()
+    used, fresh = (DurableFileSystemStorage(location=share / name) for name in ("blobs", "updates"))
+    used.save("name", ContentFile(b"content"))
+    share.rename(tmp_path / "elsewhere")
+    share.mkdir()
+    for attempt in (lambda: fresh.save("name", ContentFile(b"update")), lambda: fresh.sizes("")):
+        with pytest.raises(StorageUnavailable, match="blobs is not there any more"):
+            attempt()
+    assert list(share.iterdir()) == []
+    share.rmdir()
+    (tmp_path / "elsewhere").rename(share)
+    assert fresh.save("name", ContentFile(b"update")) == "name"
+
+
 def test_a_share_that_is_unmounted_loses_nothing_and_takes_nothing(tmp_path: Path) -> None:
     share, elsewhere = tmp_path / "files", tmp_path / "elsewhere"
     storage = DurableFileSystemStorage(location=share)
