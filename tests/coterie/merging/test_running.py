@@ -606,7 +606,11 @@ class TestAgain:
         sweep(now=later(91))
         following = Round.objects.filter(state="planned")
         following.update(
-            state="open", plan=round_.plan, base_version=round_.base_version, opened_at=later(92), deadline_at=later(119)
+            state="open",
+            plan=round_.plan,
+            base_version=round_.base_version,
+            opened_at=later(92),
+            deadline_at=later(119),
         )
         refused = api.post(address)
         assert (refused.status_code, refused.json()["code"]) == (409, "rounds.nothing_to_merge")
