@@ -57,7 +57,9 @@ def check_host(host: str, origin: str | None) -> None:
 
 def check_token(authorization: str, token: str) -> None:
     """Raises RequestError ``local_api.unauthorised``."""
-    given = authorization.removeprefix("Bearer ")
+    scheme, _, given = authorization.rpartition(" ")
+    if scheme.lower() != "bearer":  # RFC 9110, section 11.1: schemes have no case
+        given = authorization
     if not hmac.compare_digest(given.encode(), token.encode()):
         detail = "send the token of the file beside the agent's settings as: Authorization: Bearer TOKEN"
         raise RequestError(HTTPStatus.UNAUTHORIZED, "local_api.unauthorised", detail)

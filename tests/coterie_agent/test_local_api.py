@@ -60,6 +60,8 @@ NOT_JOINED = b"HTTP/1.0 409"
         (f"GET /status HTTP/1.0\r\n{HEAD}" + "A: b\r\n" * 200 + "\r\n", 431),
         (f"POST /samples HTTP/1.0\r\n{HEAD}Content-Length: 100000\r\n\r\n" + "[" * 100_000, 400),
         (f"GET /status HTTP/1.0\r\n{HEAD}\r\n", 409),
+        (f"GET /status HTTP/1.0\r\n{HEAD.replace('Bearer', 'bearer')}\r\n", 409),
+        (f"GET /status HTTP/1.0\r\n{HEAD.replace('Bearer', 'Basic')}\r\n", 401),
     ],
 )
 def test_what_makes_no_sense_is_the_clients_fault(server: LocalApiServer, request_: str, status: int) -> None:
