@@ -86,10 +86,14 @@ def manage(command: str, arguments: Sequence[str]) -> None:
     Raises ClickException with what it says is wrong, also where the tables are those of another version.
     """
     import django
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import get_commands, load_command_class
     from django.db import connections
 
-    django.setup()
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        raise Failed("cli.environment", f"The environment does not fit: {error}.") from error
     name = command.replace("-", "_")
     try:
         with tables_checked():

@@ -123,6 +123,7 @@ def test_every_command_fails_alike(arguments: list[str], sentence: str, tmp_path
         (["up", "--state", "/dev/null"], {}, "cli.state_unusable"),
         (["up"], {"COTERIE_PORT": "80"}, "cli.environment"),
         (["up"], {"COTERIE_MODE": "cluster"}, "cli.environment"),
+        (["migrate"], {"COTERIE_EXPORTERS": "unheard_of"}, "cli.environment"),
         (["token", "create", "ci", "--operator", "ada"], {"COTERIE_MODE": "scaled"}, "cli.environment"),
     ],
 )
