@@ -20,7 +20,7 @@ COMPUTES := $(addprefix tests/coterie/,compile cloud cloud_training simulation s
 	accounts/test_separation.py audit/test_every_write.py gateway/console/test_law.py \
 	rounds/test_sums_of_sums.py seeding/test_seed_fleet.py) \
 	tests/coterie_recipes tests/coterie_agent/test_secure_sum.py tests/coterie_learning/vertical/test_party.py \
-	$(addprefix tests/system/test_,alliance.py colla.py gang.py secure_sums.py simulation_runs.py surroundings.py whole_way.py) \
+	$(addprefix tests/system/test_,alliance.py colla.py gang.py peers.py secure_sums.py simulation_runs.py surroundings.py whole_way.py) \
 	tests/architecture/test_cluster_alone.py tests/portability
 # What needs a browser is left out by its mark; nor is it read.
 BROWSED := tests/console tests/phone
