@@ -3,12 +3,15 @@
 import inspect
 import linecache
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, FunctionType
 
 import torch
 from torch import nn
+from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.utils.rnn import PackedSequence
@@ -35,6 +38,20 @@ DATA_DEPENDENT = (GuardOnDataDependentSymNode,)
 LOCATION = re.compile(r"([^\s/\\()]+\.py):(\d+)")
 Sources = Sequence[tuple[str, object]]
 """Paths in a model, with the classes and functions defined there."""
+
+
+@contextmanager
+def users_lines() -> Iterator[None]:
+    """Within the block, PyTorch records the line of the user's that asks about a size, and not its own or ours."""
+    known = symbolic_shapes.uninteresting_files()  # one set, which it keeps
+    inside = [module for name, module in sys.modules.items() if name.startswith(("torch.", "coterie.compile."))]
+    files = {getattr(module, "__file__", None) or "" for module in inside}
+    added = files - known
+    known |= added
+    try:
+        yield
+    finally:
+        known -= added
 
 
 def diagnose(error: Exception, module: nn.Module, loss: Callable[..., object] | None = None) -> CoterieError:
@@ -90,8 +107,10 @@ def _guard_place(error: Exception, sources: Sources) -> SourceLocation:
     """Where the model's control flow depended on a size, which PyTorch records in its error."""
     values = (value for frame, _ in _frames(error) for value in frame.f_locals.values())
     for environment in (getattr(value, "shape_env", None) for value in values):
-        for guard in environment.guards if isinstance(environment, ShapeEnv) else []:
-            for name, number in LOCATION.findall(str(guard.sloc)):
+        if not isinstance(environment, ShapeEnv):
+            continue
+        for sloc in (*(guard.sloc for guard in environment.guards), *environment.replacements_slocs.values()):
+            for name, number in LOCATION.findall(str(sloc)):
                 if place := _in_sources(sources, name, int(number)):
                     return place
     return SourceLocation("", "")

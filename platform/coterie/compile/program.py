@@ -18,7 +18,7 @@ from torch.fx.traceback import annotate_fn
 
 from coterie.compile.adapters import adapt
 from coterie.compile.advice import ADVICE, advise
-from coterie.compile.diagnosis import diagnose
+from coterie.compile.diagnosis import diagnose, users_lines
 from coterie.compile.errors import (
     ExportFailed,
     MutatedState,
@@ -136,7 +136,7 @@ def _exported(
     """`module` as a program; where it is a `loss`, errors say so."""
     owner = "" if loss is None else LOSS
     try:
-        with warnings.catch_warnings(), only_the_error(), traceable(), around:
+        with warnings.catch_warnings(), only_the_error(), users_lines(), traceable(), around:
             # Recurrent layers keep a list of their weights beside the weights; nothing is lost with it.
             warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export", UserWarning)
             with in_mode(module, training=True):

@@ -114,12 +114,22 @@ def asked(x: Tensor) -> Tensor:
     return x if x.shape[0] > 3 else -x
 
 
-@pytest.mark.parametrize("take", [counted, asked])
+def reshaped(x: Tensor) -> Tensor:
+    return x.view(3, 4)
+
+
+LINES: dict[Callable[[Tensor], Tensor], str] = {
+    counted: "return x * torch.ones(len(x), 1)",
+    asked: "return x if x.shape[0] > 3",
+    reshaped: "return x.view(3, 4)",
+}
+
+
+@pytest.mark.parametrize("take", LINES)
 def test_batch_that_became_constant_is_told_with_its_line(take: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises(BatchBecameConstant, match=r"x\.shape\[0\]") as caught:
         compiling(take)()
-    line = "return x * torch.ones(len(x), 1)" if take is counted else "return x if x.shape[0] > 3"
-    assert line in str(caught.value.fields["line"])
+    assert LINES[take] in str(caught.value.fields["line"])
     assert "L['" not in str(caught.value)
 
 
