@@ -53,5 +53,5 @@ def run(arguments: Arguments) -> Output:
                 raise
             raise unanswered(error) from error
     lines = ["the platform was not asked; what is here of it is removed"] if news is None else news_lines(news)
-    stays = f"stays in {home.root}: {plural(samples, 'sample')}; remove that folder to remove samples, too"
-    return Output(Forgotten(news, samples), [*lines, stays])
+    kept = f"{plural(samples, 'sample')} kept in {home.root}; remove that folder to remove samples, too"
+    return Output(Forgotten(news, samples), [*lines, kept])

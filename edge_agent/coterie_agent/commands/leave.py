@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> Output:
         if not is_ended:  # it may have ended as the platform forgot the device
             home.receipt.unlink(missing_ok=True)
         forget_platform(home, store)
-    return Output(Left(url, samples), [f"left {url}; stays in {home.root}: {plural(samples, 'sample')}"])
+    return Output(Left(url, samples), [f"left {url}; {plural(samples, 'sample')} kept in {home.root}"])
 
 
 def _notify_platform(store: Store, url: str, ca_file: str | None, certificate: Path) -> None:

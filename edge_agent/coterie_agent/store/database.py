@@ -464,12 +464,10 @@ def failure_of_file(home: Path, error: OSError) -> AgentError | None:
         return StoreFull(home)
     if error.errno == errno.EROFS:
         return StoreReadOnly(home)
-    met = [
-        str(name) for name in (error.filename2, error.filename) if name is not None
-    ]  # the second of a renaming first
-    if not met or not Path(met[0]).is_relative_to(home):
+    met = error.filename if error.filename2 is None else error.filename2  # the new name, of a renaming
+    if met is None or not Path(str(met)).is_relative_to(home):
         return None
-    detail = f"{met[0]}: {error.strerror}; only the agent writes there: move it away, or run the agent as its owner"
+    detail = f"{met}: {error.strerror}; only the agent writes there: move it away, or run the agent as its owner"
     return AgentError("agent.bad_home", detail)
 
 

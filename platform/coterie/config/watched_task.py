@@ -15,6 +15,7 @@ from redis import RedisError
 from coterie.config.monitoring.liveness import LIFE
 from coterie.core.log_context import logging_about
 from coterie.core.metrics import TASK_SECONDS, TASKS
+from coterie.core.postponing import lack_of
 from coterie.core.resting import CHANGES, RESTS
 from coterie.core.scheduler_heartbeat import EVERY_S, record_task
 from coterie.core.tracing import span
@@ -59,7 +60,8 @@ class WatchedTask(AnyTask):
     def __call__(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as Celery declares it
         """Perform the task; its named arguments (a federation, a merge) are fields of its log lines.
 
-        Periodic work that returns seconds rests for so long.
+        Periodic work that returns seconds rests for so long; one that lacks what becomes available by itself is
+        done the next time.
         """
         began_s, outcome, seen = time.monotonic(), "failed", CHANGES.count
         try:
@@ -73,6 +75,12 @@ class WatchedTask(AnyTask):
         except Retry:
             outcome = "retried"
             raise
+        except Exception as error:
+            lack = lack_of(error) if self.name in settings.PERIODIC_TASKS else None
+            if lack is None:
+                raise
+            logger.warning("%s is done the next time: %s", self.name, lack.sentence)
+            return None
         finally:
             TASKS.labels(self.name, outcome).inc()
             TASK_SECONDS.labels(self.name).observe(time.monotonic() - began_s)
