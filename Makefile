@@ -84,7 +84,7 @@ test-prometheus: $(STAMP) build/prometheus/usr/bin/promtool  ## Have Prometheus 
 	PATH="$$PATH:$(CURDIR)/build/prometheus/usr/bin" $(BIN)/python -m pytest -n 0 tests/deploy/test_prometheus.py $(ARGS)
 
 test-console: $(STAMP) console phone  ## Drive the built console with a browser, on a real platform with real agents. Needs chromium.
-	$(BIN)/python -m pytest -m console tests/console $(ARGS)
+	$(BIN)/python -m pytest -m "console and not long" tests/console $(ARGS)
 
 test-phone: $(STAMP) phone $(CONSOLE)/node_modules/.package-lock.json  ## Let a browser join, train and be killed, on a real platform with real agents. Needs chromium.
 	$(BIN)/python -m pytest -m "phone and not long" tests/phone $(ARGS)

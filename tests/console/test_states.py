@@ -1,9 +1,10 @@
 """Every page says that it waits, that it failed, that nothing is there, and that the platform is gone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.console.browser import person, settle, sign_in, wait_until_shown
@@ -14,6 +15,13 @@ from tests.console.states import API, PARTS, PROBLEM, cut_off, empty, refuse, st
 pytestmark = pytest.mark.console
 OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts", "run")
 """Pages about one row, which is there before their parts are."""
+TRIED = ("overview", "devices", "federations", "jobs", "people", *OF_ONE_ROW)
+"""Pages on which each change is tried; `make test-long` tries all, which are built of the same parts."""
+
+
+def each(names: Iterable[str]) -> list[ParameterSet]:
+    """Pages to try."""
+    return [pytest.param(name, marks=[] if name in TRIED else pytest.mark.long) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +43,7 @@ def page(signed_in: BrowserContext) -> Iterator[Page]:
     tab.close()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", each(PAGES))
 def test_it_waits_fails_is_right_when_asked_again_and_keeps_what_it_shows_when_the_platform_is_gone(
     page: Page, seeded: SeededFleet, name: str
 ) -> None:
@@ -71,7 +79,7 @@ def test_its_parts_wait_and_fail_by_themselves(page: Page, seeded: SeededFleet, 
     says_that_it_failed(page)
 
 
-@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.empty is not None])
+@pytest.mark.parametrize("name", each(name for name, page in PAGES.items() if page.empty is not None))
 def test_it_says_that_nothing_is_there(page: Page, seeded: SeededFleet, name: str) -> None:
     empty(page)
     page.goto(PAGES[name].at(seeded.keys), wait_until="commit")
