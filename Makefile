@@ -43,7 +43,7 @@ test: $(STAMP)  ## Run the suite; what takes longer has targets of its own, belo
 test-compute: $(STAMP)  ## The rest of the suite: what compiles, trains, simulates and sums for seconds, or asks every address of the API.
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(COMPUTES) $(ARGS)
 
-test-long: $(STAMP)  ## More kills, processes, seeds and examples: each strategy, state and recipe that `make test` takes one of.
+test-long: $(STAMP) console phone  ## More kills, processes, pages, seeds and examples: each strategy, state and recipe that the gate takes one of. Needs chromium.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "long or (hypothesis and not zoo)" --hypothesis-profile=many $(ARGS)
 
 test-zoo: $(STAMP)  ## Follow PyTorch: every operator, and every model in a realistic size for a hundred steps; and its int8 form, or why it has none.

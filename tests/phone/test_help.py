@@ -18,7 +18,7 @@ from tests.system.operator_client import Json, OperatorClient
 from tests.system.real_agent import RealAgent
 from tests.system.test_peers import BATCH, FAMILIAR, NEW, PLAN, samples
 
-pytestmark = pytest.mark.phone
+pytestmark = [pytest.mark.phone, pytest.mark.long]
 LEARNED = 40 * BATCH
 KNOWS_ALL, KNOWS_FEW = (0, FAMILIAR, NEW), (0, FAMILIAR)
 EPOCHS = 300

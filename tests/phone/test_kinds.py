@@ -50,7 +50,7 @@ async (federation) => {
 """
 
 
-@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one in OWN)) for one in PLANS])
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one != "scaffold")) for one in PLANS])
 def test_two_rounds_are_counted_and_what_the_kind_keeps_is_kept(
     name: str, world: World, phones: NewPhone, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from tests.system.operator_client import Json
 from tests.system.real_agent import RealAgent
 from tests.system.test_questions import AGREES, CLASSES, RESTS, TERMS
 
-pytestmark = pytest.mark.phone
+pytestmark = [pytest.mark.phone, pytest.mark.long]
 
 
 def test_a_phone_is_counted_with_two_agents_once_its_owner_agrees(

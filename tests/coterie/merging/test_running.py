@@ -261,7 +261,7 @@ class TestPatience:
         device.deliver(directive.assignment.assignment, later(1), seed=1)
         sweep(now=later(2))
         round_ = Round.objects.get(state="merging")
-        states = [merged(round_, merger=fails, at=10 * attempt).state for attempt in range(1, 6)]
+        states = [merged(round_, merger=fails, at=60 * attempt).state for attempt in range(1, 6)]
         assert states == ["merging"] * 4 + ["abandoned"]
         assert round_.reason_code == "kinds.failed_on_platform"
         assert round_.reason_sentence.startswith("acme-kinds 1.0 failed in ")
