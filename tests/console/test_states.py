@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 import pytest
-from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.console.browser import person, settle, sign_in, wait_until_shown
@@ -19,7 +18,7 @@ TRIED = ("overview", "devices", "federations", "jobs", "people", *OF_ONE_ROW)
 """Pages on which each change is tried; `make test-long` tries all, which are built of the same parts."""
 
 
-def each(names: Iterable[str]) -> list[ParameterSet]:
+def each(names: Iterable[str]) -> list[object]:
     """Pages to try."""
     return [pytest.param(name, marks=[] if name in TRIED else pytest.mark.long) for name in names]
 
