@@ -24,6 +24,7 @@ def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFle
     assert_accessible(_opened(visit, seeded), [*_addresses(seeded), *BESIDE], looks)
 
 
+@pytest.mark.long
 def test_pages_with_nothing_to_show_are_accessible(visit: Visit, seeded: SeededFleet) -> None:
     page = _opened(visit, seeded)
     empty(page)
