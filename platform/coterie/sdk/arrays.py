@@ -22,14 +22,15 @@ def write_arrays(file: IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:
 
 
 def _numbers(name: str, given: ArrayLike) -> NDArray[np.generic]:
-    problem = f"{name} is a list of lists that differ in length"
     try:
         array = np.ascontiguousarray(given)
-    except ValueError:  # NumPy makes no array of such a list
-        array = None
-    if array is not None and array.dtype.kind in KINDS:
-        return array
-    if array is not None:
+    except ValueError as error:  # NumPy makes no array of such a list
+        raise _rejected(f"{name} is a list of lists that differ in length") from error
+    if array.dtype.kind not in KINDS:
         what = "texts" if array.dtype.kind in "US" else f"values of type {array.dtype}"
-        problem = f"{name} holds {what}, which are no numbers"
-    raise Rejected(MalformedDataset.code, str(MalformedDataset(detail=problem)))
+        raise _rejected(f"{name} holds {what}, which are no numbers")
+    return array
+
+
+def _rejected(problem: str) -> Rejected:
+    return Rejected(MalformedDataset.code, str(MalformedDataset(detail=problem)))
