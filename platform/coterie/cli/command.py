@@ -87,8 +87,33 @@ SECTIONS = {
 }
 """By section, where each command is defined."""
 PLACES = {name: place for section in SECTIONS.values() for name, place in section.items()}
+LATER = {
+    "plan": "Propose plans for a goal, from simulations.",
+    "kinds": "List, allow or withdraw kinds that packages bring.",
+    "twin": "What a plan would have done, from a fleet's past.",
+}
+"""Commands that take long to import, with their short help: they are imported when they run, not to be listed."""
 ON_THIS_MACHINE = {"demo", "simulate", "audit-privacy", *SECTIONS["Run a platform on this machine"]}
 """What needs Django; the rest works with `coterie[sdk]` alone."""
+
+
+class LaterCommand(click.Command):
+    """Stands for a command of `LATER` until that is run, explained or completed."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
+    ) -> click.Context:
+        """That of the command itself, which is imported now."""
+        assert self.name is not None, "it stands for a command that has a name"
+        return imported(self.name).make_context(info_name, args, parent, **extra)
+
+
+def imported(name: str) -> click.Command:
+    """The command of this name, from where it is defined."""
+    module, attribute = PLACES[name].split(":")
+    found = getattr(import_module(module), attribute)
+    assert isinstance(found, click.Command)
+    return found
 
 
 class Commands(click.Group):
@@ -99,14 +124,11 @@ class Commands(click.Group):
         return list(PLACES)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """The command, imported now."""
-        place = PLACES.get(name.replace("_", "-"))
-        if place is None:
-            return None
-        module, attribute = place.split(":")
-        found = getattr(import_module(module), attribute)
-        assert isinstance(found, click.Command)
-        return found
+        """The command, imported now unless it is one of `LATER`."""
+        name = name.replace("_", "-")
+        if name in LATER:
+            return LaterCommand(name, short_help=LATER[name])
+        return imported(name) if name in PLACES else None
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

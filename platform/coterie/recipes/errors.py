@@ -4,11 +4,11 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 
 class UnknownRecipe(CoterieError):
-    """Fields: name, known."""
+    """Fields: name, nearest, known."""
 
     code = "recipes.unknown"
     kind = ErrorKind.INVALID
-    sentence = "There is no recipe {name!r}; there are {known}."
+    sentence = "There is no recipe {name!r}, the nearest is {nearest!r}; there are {known}."
 
 
 class UnreadableUserData(CoterieError):

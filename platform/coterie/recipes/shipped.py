@@ -8,6 +8,7 @@ from msgspec import Meta
 from coterie.recipes.errors import UnknownRecipe
 from coterie.simulation.scenario import read_toml
 from coterie_learning.plan import Plan, parse_plan, plan_document
+from coterie_learning.unknown_names import nearest
 from coterie_recipes import NAMES, Recipe, load
 from coterie_wire.structs import from_values
 
@@ -77,7 +78,7 @@ def checked_recipe(name: str) -> Recipe:
     try:
         return load(name)
     except KeyError:
-        raise UnknownRecipe(name=name, known=", ".join(NAMES)) from None
+        raise UnknownRecipe(name=name, nearest=nearest(name, NAMES) or "none", known=", ".join(NAMES)) from None
 
 
 def plan_of(recipe: Recipe, *, devices: int, file: str = PLAN) -> Plan:

@@ -84,7 +84,7 @@ class Federation:
 
         ``accuracy`` is that on the held-out data, ``accuracy_before`` the version's before it.
         """
-        return Table.of([row_of(round_) for round_ in self.rounds()])
+        return Table.of([row_of(round_) for round_ in self.rounds()], without_rows="No round has been planned yet.")
 
     def try_plan(
         self,

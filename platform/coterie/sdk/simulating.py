@@ -33,7 +33,7 @@ from coterie.simulation.fleet.runner import HERE, Runner
 from coterie.simulation.fleet.simulate_fleet import simulate_fleet as hold_rounds
 from coterie.simulation.fleet.sweep import Dimension, SweepOutcome
 from coterie.simulation.fleet.sweep import sweep as run_sweep
-from coterie.simulation.fleet.table import figure_row, proposal_rows, round_rows, tried_rows
+from coterie.simulation.fleet.table import figure_row, proposal_rows, round_rows, tried_rows, why_no_round
 from coterie.simulation.outcome import SimulationOutcome
 from coterie.simulation.own_work import own_scenario
 from coterie.simulation.progress import Report, SimulationProgress
@@ -280,7 +280,7 @@ def simulate_fleet(
             (outcome,) = _runner(on).outcomes(
                 [held], lambda done: own.show(SimulationProgress(done / rounds, int(done)))
             )
-    by_round = Table.of([dict(row) for row in round_rows(outcome)])
+    by_round = Table.of([dict(row) for row in round_rows(outcome)], without_rows=why_no_round(outcome))
     return Simulated(outcome, by_round, Table.of([dict(figure_row(outcome))]))
 
 

@@ -19,12 +19,14 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    without_rows: str = ""
+    """What one without rows is printed as."""
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> "Table":
+    def of(cls, rows: Sequence[Row], *, without_rows: str = "") -> "Table":
         """With every column that any of `rows` has, in the order in which they first occur."""
         columns = tuple(dict.fromkeys(name for row in rows for name in row))
-        return cls(columns, tuple({name: row.get(name) for name in columns} for row in rows))
+        return cls(columns, tuple({name: row.get(name) for name in columns} for row in rows), without_rows)
 
     def column(self, name: str) -> list[Cell]:
         """One column, from the first row to the last. Raises KeyError, which names the columns there are."""
@@ -52,6 +54,8 @@ class Table:
         return iter(self.rows)
 
     def __str__(self) -> str:
+        if not self.rows:
+            return self.without_rows
         lines = [self.columns, *([_shown(row[name]) for name in self.columns] for row in self.rows)]
         widths = [max(len(line[place]) for line in lines) for place in range(len(self.columns))]
         return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

@@ -13,6 +13,7 @@ from coterie.simulation.errors import MalformedFile, UnknownPlan
 from coterie.simulation.scenario import read_toml
 from coterie_learning.kinds import Registry
 from coterie_learning.plan import PRESETS, Document, Plan, parse_plan, plan_document
+from coterie_learning.unknown_names import nearest
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -32,9 +33,10 @@ def read_contender(name: str) -> Contender:
 
     Raises UnknownPlan or MalformedFile.
     """
-    path = shipped_contenders().get(name, Path(name))
+    known = shipped_contenders()
+    path = known.get(name, Path(name))
     if not path.is_file():
-        raise UnknownPlan(name=name, known=", ".join(shipped_contenders()))
+        raise UnknownPlan(name=name, nearest=nearest(name, known) or "none", known=", ".join(known))
     return parse_contender(read_toml(path), path=name)
 
 

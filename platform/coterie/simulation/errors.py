@@ -4,27 +4,27 @@ from coterie.core.errors import CoterieError, ErrorKind
 
 
 class UnknownPlan(CoterieError):
-    """Fields: name, known."""
+    """Fields: name, nearest, known."""
 
     code = "simulation.unknown_plan"
     kind = ErrorKind.NOT_FOUND
-    sentence = "{name} is neither a file nor a preset; the presets are {known}."
+    sentence = "{name} is neither a file nor a preset, the nearest is {nearest}; the presets are {known}."
 
 
 class UnknownScenario(CoterieError):
-    """Fields: name, known."""
+    """Fields: name, nearest, known."""
 
     code = "simulation.unknown_scenario"
     kind = ErrorKind.NOT_FOUND
-    sentence = "{name} is neither a file nor a scenario that is shipped; those are {known}."
+    sentence = "{name} is neither a file nor a scenario that is shipped, the nearest is {nearest}; those are {known}."
 
 
 class UnknownProfile(CoterieError):
-    """Fields: name, known."""
+    """Fields: name, nearest, known."""
 
     code = "simulation.unknown_profile"
     kind = ErrorKind.NOT_FOUND
-    sentence = "{name} is neither a file nor a fleet that is shipped; those are {known}."
+    sentence = "{name} is neither a file nor a fleet that is shipped, the nearest is {nearest}; those are {known}."
 
 
 class MalformedFile(CoterieError):

@@ -13,6 +13,7 @@ from coterie.simulation.errors import MalformedFile, UnknownScenario
 from coterie.simulation.learners import LearnerKind
 from coterie.simulation.streams import Stream
 from coterie_learning.kinds import Registry
+from coterie_learning.unknown_names import nearest
 from coterie_wire.errors import WireError
 from coterie_wire.structs import from_values
 
@@ -111,9 +112,10 @@ def read_scenario(name: str) -> Scenario:
 
     Raises UnknownScenario or MalformedFile.
     """
-    path = shipped_scenarios().get(name, Path(name))
+    known = shipped_scenarios()
+    path = known.get(name, Path(name))
     if not path.is_file():
-        raise UnknownScenario(name=name, known=", ".join(shipped_scenarios()))
+        raise UnknownScenario(name=name, nearest=nearest(name, known) or "none", known=", ".join(known))
     return parse_scenario(read_toml(path), path=name)
 
 

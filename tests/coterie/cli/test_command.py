@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from coterie.cli.command import PLACES, SECTIONS, coterie
+from coterie.cli.command import LATER, PLACES, SECTIONS, coterie, imported
 from coterie.cli.state import DATABASE
 
 Ended = subprocess.CompletedProcess[str]
+MAIN = "from coterie.cli import main; main()"
 DJANGOS = {"--settings", "--pythonpath", "--traceback", "--version", "--verbosity", "--skip-checks"}
 """Options that Django gives each of its commands."""
 
 
-def run(*arguments: str, cwd: Path, code: str = "from coterie.cli import main; main()", **variables: str) -> Ended:
+def run(*arguments: str, cwd: Path, code: str = MAIN, **variables: str) -> Ended:
     kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -37,6 +38,20 @@ def test_tells_every_command_by_section() -> None:
         f"{section}:" for section in SECTIONS
     ]
     assert all(f"\n  {name} " in told for name in PLACES)
+
+
+def test_telling_them_imports_neither_the_simulator_nor_its_numbers(tmp_path: Path) -> None:
+    heavy = (
+        "print(*(sys.modules.keys() & {'numpy', 'coterie.simulation', 'coterie_learning', 'django'}), file=sys.stderr)"
+    )
+    ended = run("--help", cwd=tmp_path, code=f"import atexit, sys; atexit.register(lambda: {heavy})\n{MAIN}")
+    assert ended.returncode == 0
+    assert ended.stderr.split() == []
+
+
+def test_what_is_imported_later_says_of_itself_what_is_told_of_it() -> None:
+    for name, told in LATER.items():
+        assert imported(name).get_short_help_str(90) == told
 
 
 def test_tells_its_own_version() -> None:

@@ -47,3 +47,5 @@ def test_a_recipe_that_pretrains_has_a_plan_for_it_and_says_what_it_is_worth(nam
 def test_an_unknown_recipe_is_told_with_those_that_there_are() -> None:
     with pytest.raises(UnknownRecipe, match="har, next_word"):
         checked_recipe("zebra")
+    with pytest.raises(UnknownRecipe, match="the nearest is 'har'"):
+        checked_recipe("hra")

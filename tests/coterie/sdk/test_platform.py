@@ -261,6 +261,10 @@ class TestFederation:
         assert table.column("accuracy") == [0.5, None]
         assert table.column("reason") == [None, "needs 3 devices"]
 
+    def test_metrics_before_the_first_round_say_so(self, scripted: ScriptedPlatform, federation: Federation) -> None:
+        scripted.answers("GET rounds/", {"results": []})
+        assert str(federation.metrics()) == "No round has been planned yet."
+
     def test_its_own_version_in_use_is_downloaded(self, scripted: ScriptedPlatform, federation: Federation) -> None:
         def version(identifier: str, *, champion: bool) -> Json:
             facts = {"role": "device", "number": 1, "lineage": "a/base", "origin": "merge", "metrics": {}}

@@ -149,6 +149,14 @@ def test_a_fleet_holds_rounds_and_gives_a_table() -> None:
         simulate_fleet(*given, split="users", progress=False)
 
 
+def test_a_fleet_too_small_for_a_round_says_so_in_its_table() -> None:
+    many = plan("fedavg", pace={"target_updates": 40, "min_updates": 30})
+    found = simulate_fleet(
+        many, module(), EXAMPLE, without_users(), split="iid", devices=9, rounds=3, days=1, progress=False
+    )
+    assert str(found.rounds) == ("no round could open: it needs 30 devices with samples that are ready at once, of 9")
+
+
 class Table(nn.Module):
     """Numbers beside categories, as rows of a table have them, with batch normalisation."""
 
@@ -263,6 +271,7 @@ def test_devices_help_each_other_while_samples_come() -> None:
     found = simulate_fleet(*given, split="iid", devices=8, drift="introduced:0.9", batch_size=8, days=2, progress=False)
     assert found.outcome.drift == {"kind": "introduced", "share": 0.9} and found.outcome.recoveries
     assert found.outcome.help and "metadata" in found.outcome.bytes_by_kind
+    assert str(found.rounds) == "no round: pace alone holds none"
     with pytest.raises(Rejected, match="--drift steady"):
         simulate_fleet(*given, split="iid", devices=8, progress=False)
     with pytest.raises(Rejected, match="no data drift 'sudden'"):

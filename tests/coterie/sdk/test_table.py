@@ -24,3 +24,4 @@ def test_an_unknown_column_is_told() -> None:
 
 def test_one_without_rows_is_empty(tmp_path: Path) -> None:
     assert str(Table.of([])) == ""
+    assert str(Table.of([], without_rows="No round yet.")) == "No round yet."

@@ -45,3 +45,5 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str) -> Non
 def test_a_name_that_stands_for_nothing_is_refused_with_those_that_do() -> None:
     with pytest.raises(UnknownPlan, match="centralised"):
         read_contender("no-such-plan")
+    with pytest.raises(UnknownPlan, match="the nearest is fedavg;"):
+        read_contender("fedagv")

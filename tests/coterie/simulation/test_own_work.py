@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from torch import nn
 
 from coterie.compile.program import export_module
+from coterie.simulation.errors import DoesNotFit
 from coterie.simulation.fleet.outcome import FleetOutcome
 from coterie.simulation.fleet.run_options import RunOptions, fleet_run
 from coterie.simulation.fleet.sweep import SweepOutcome
@@ -114,6 +115,28 @@ def test_models_that_gather_running_statistics_are_simulated(plan: str, pair: Wr
     normed = pair(nn.Linear(FEATURES, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, CLASSES))
     outcome = simulated(plan, normed, data())
     assert outcome.accuracy_by_tick[-1] > max(0.8, outcome.accuracy_by_tick[0])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "wrong"),
+    [
+        ({"pace": {"kind": "alone"}}, RunOptions("by:user"), "holds no rounds"),
+        ({"help": {"kind": "cartel"}}, RunOptions("by:user"), "data that change"),
+        ({}, RunOptions("by:user", executor="batched", drift="steady"), "leave --executor out"),
+    ],
+)
+def test_a_plan_that_no_fleet_simulates_is_refused_before_the_model_is_read(
+    kinds: dict[str, object], asked: RunOptions, wrong: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DoesNotFit, match=wrong):
+        fleet_run(parse_plan(kinds), tmp_path / "not-there.pt2", tmp_path / "not-there.npz", asked)
+
+
+def test_a_plan_that_there_is_not_is_told_before_the_model_is_read(data: Write, tmp_path: Path) -> None:
+    unread = tmp_path / "device.pt2"
+    unread.write_bytes(b"no model")
+    with pytest.raises(CommandError, match="the nearest is fedavg"):
+        call_command("simulate", "fedagv", pair=unread, data=data())
 
 
 @pytest.mark.parametrize(

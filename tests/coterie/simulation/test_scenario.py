@@ -15,6 +15,8 @@ def test_what_is_shipped_can_be_read(name: str) -> None:
 def test_a_scenario_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(UnknownScenario, match="digits-introduction"):
         read_scenario("no-such-scenario")
+    with pytest.raises(UnknownScenario, match="the nearest is places;"):
+        read_scenario("place")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from coterie.evaluation.datasets import Dataset
 from coterie.simulation.fleet.drifts import Drift
 from coterie.simulation.fleet.profile import USUAL, FleetProfile
+from coterie.simulation.fleet.refusals import is_on_a_clock
 from coterie.simulation.fleet.samples import FleetSamples
 from coterie.simulation.fleet.splits import Split
 from coterie.simulation.fleet.work import Executor
@@ -71,4 +72,4 @@ class FleetRun:
     @property
     def is_on_a_clock(self) -> bool:
         """Whether devices do more than rounds on fixed samples, and are therefore simulated individually on a clock."""
-        return self.drift is not None or self.cloud is not None or self.plan.topology.meeting_rules() is not None
+        return is_on_a_clock(self.plan, drifts=self.drift is not None, has_cloud=self.cloud is not None)

@@ -13,6 +13,7 @@ from msgspec import Meta
 from coterie.simulation.errors import MalformedFile, UnknownProfile
 from coterie.simulation.scenario import Habits, Speed, read_toml
 from coterie.twin.trace import Trace
+from coterie_learning.unknown_names import nearest
 from coterie_wire.errors import UNREADABLE, WireError
 from coterie_wire.structs import from_json, from_values
 
@@ -64,9 +65,10 @@ def read_profile(name: str | None) -> FleetProfile | Trace:
     """
     if name is None:
         return USUAL
-    path = shipped_profiles().get(name, Path(name))
+    known = shipped_profiles()
+    path = known.get(name, Path(name))
     if not path.is_file():
-        raise UnknownProfile(name=name, known=", ".join(shipped_profiles()))
+        raise UnknownProfile(name=name, nearest=nearest(str(name), known) or "none", known=", ".join(known))
     try:
         if path.suffix == TRACE:
             return from_json(path.read_bytes(), Trace)

@@ -14,6 +14,7 @@ from coterie.simulation.fleet import drifts, splits
 from coterie.simulation.fleet.drifts import Drift
 from coterie.simulation.fleet.fleet_run import FleetRun, GivenCloud
 from coterie.simulation.fleet.profile import read_profile
+from coterie.simulation.fleet.refusals import check_plan
 from coterie.simulation.fleet.samples import read_samples
 from coterie.simulation.fleet.splits import Split
 from coterie.simulation.fleet.work import Executor
@@ -96,6 +97,8 @@ def fleet_run(contender: Contender, pair: Path, data: Path, asked: RunOptions) -
     if not isinstance(contender, Plan):
         raise DoesNotFit(detail="a fleet runs the rounds of a plan, and this is a baseline")
     _check(asked)
+    drifts, has_cloud = asked.drift is not None, asked.cloud is not None
+    check_plan(contender, drifts=drifts, has_cloud=has_cloud, executor=asked.executor)
     split, fleet = parse_split(asked.split), read_profile(asked.fleet)
     drift = None if asked.drift is None else parse_drift(asked.drift)
     compiled = compiled_pair(pair, asked.batch_size)

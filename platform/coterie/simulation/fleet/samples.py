@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.datasets import Dataset
-from coterie.simulation.errors import MalformedFile, MissingPackage
+from coterie.simulation.errors import MalformedFile
+from coterie.simulation.fleet.parquet import SUFFIX, read_parquet
 from coterie.simulation.sample_arrays import read_npz, typed_in
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.tensors import Array
@@ -60,34 +60,7 @@ def _read(path: Path) -> Mapping[str, Column]:
     return READERS[path.suffix](path)
 
 
-def _read_parquet(path: Path) -> Mapping[str, Column]:
-    if find_spec("pyarrow") is None:
-        raise MissingPackage(package="pyarrow", purpose="Parquet files", extra="simulation")
-    import pyarrow as arrow  # imported here: rarely needed
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise MalformedFile(path=str(path), detail=f"it is no Parquet file: {error}") from error
-    found: dict[str, Column] = {}
-    for name in table.column_names:
-        column = table.column(name).combine_chunks()
-        if column.null_count:
-            raise MalformedFile(path=str(path), detail=f"column {name} has {column.null_count} values that are missing")
-        if arrow.types.is_list(column.type) or arrow.types.is_fixed_size_list(column.type):
-            flat = column.flatten().to_numpy(zero_copy_only=False)
-            lengths = set(column.value_lengths().to_pylist())
-            if len(lengths) != 1:
-                raise MalformedFile(path=str(path), detail=f"the lists of column {name} differ in length")
-            found[name] = flat.reshape(len(column), -1)
-        else:
-            values = column.to_numpy(zero_copy_only=False)
-            found[name] = values.astype(str) if values.dtype == object else values
-    return found
-
-
-READERS = {".npz": read_npz, ".parquet": _read_parquet}
+READERS = {".npz": read_npz, SUFFIX: read_parquet}
 
 
 def _samples(path: Path, arrays: Mapping[str, Column], model: ModelSpec, beside: Collection[str]) -> FleetSamples:

@@ -30,6 +30,7 @@ from coterie.simulation.fleet.on_devices import measure_on_devices
 from coterie.simulation.fleet.outcome import FleetOutcome, FleetRound
 from coterie.simulation.fleet.own_models import OWN, own_of, trained_samples
 from coterie.simulation.fleet.population import Population
+from coterie.simulation.fleet.refusals import check_plan
 from coterie.simulation.fleet.setting import Setting, train_ids
 from coterie.simulation.fleet.side_by_side import OneByOne, SideBySide
 from coterie.simulation.fleet.splits import Int64
@@ -121,23 +122,9 @@ def _choose(run: FleetRun, most_steps: int) -> _Choice:
 
 def _check(run: FleetRun) -> None:
     """Refuse plans that this simulation cannot model. Raises DoesNotFit."""
-    plan, problem = run.plan, None
-    if not plan.pace.holds_rounds():
-        problem = f"pace {plan.pace.name} holds no rounds"
-    elif plan.help.rules() is not None:
-        problem = f"help {plan.help.name} is about data that change"
-    elif plan.local.period_s() is not None:
-        problem = f"local {plan.local.name} asks when samples came"
-    if problem is not None and run.drift is None:
-        raise DoesNotFit(
-            detail=f"{problem}, and devices here have all their samples from the beginning; let samples come over "
-            "time with a drift (--drift steady, introduced:SHARE or by:COLUMN)"
-        )
-    if run.is_on_a_clock and run.executor == "batched":
-        raise DoesNotFit(detail="devices that do more than rounds train one by one; leave --executor out")
-    if not plan.needs_cloud_model and run.cloud is not None and not plan.pace.holds_rounds():
-        raise DoesNotFit(detail=f"pace {plan.pace.name} takes nothing from a cloud model; leave --cloud out")
-    check_plan_fits(plan, run.model.spec, teacher_problem=NO_CLOUD if run.cloud is None else None, cloud_data=True)
+    plan, has_cloud = run.plan, run.cloud is not None
+    check_plan(plan, drifts=run.drift is not None, has_cloud=has_cloud, executor=run.executor)
+    check_plan_fits(plan, run.model.spec, teacher_problem=None if has_cloud else NO_CLOUD, cloud_data=True)
 
 
 def _train_sizes(population: Population, plan: Plan) -> Int64:

@@ -93,6 +93,15 @@ def round_rows(outcome: FleetOutcome) -> Sequence[Mapping[str, Cell]]:
     ]
 
 
+def why_no_round(outcome: FleetOutcome) -> str:
+    """What kept a fleet that held no round from it."""
+    pace = parse_plan(outcome.plan).pace
+    if not pace.holds_rounds():
+        return f"no round: pace {pace.name} holds none"
+    ready = f"{pace.devices_needed():,} devices with samples that are ready at once, of {outcome.devices:,}"
+    return f"no round could open: it needs {ready}"
+
+
 def figure_row(outcome: FleetOutcome) -> Mapping[str, Cell]:
     """What one simulation found in a row, by the names of its fields; of devices the median and the worst tenth."""
     return {
@@ -152,10 +161,8 @@ def _rows(outcome: FleetOutcome) -> Iterator[tuple[str, str]]:
     if outcome.drift and outcome.rounds and outcome.rounds[-1].accuracy is not None:
         yield f"last version on {outcome.held_out:,} samples held out", f"{outcome.rounds[-1].accuracy:.3f}"
     if outcome.ended == "horizon" and not outcome.drift:
-        needed = parse_plan(outcome.plan).pace.devices_needed()
-        ready = f"{needed:,} devices with samples that are ready at once, of {outcome.devices:,}"
         over = "no further round could open before the simulated time was over"
-        yield "ended", over if outcome.rounds else f"no round could open: it needs {ready}"
+        yield "ended", over if outcome.rounds else why_no_round(outcome)
     yield "simulated time", f"{outcome.simulated_s / 3600:.1f} hours"
     counted = "devices to which samples came" if outcome.drift else "devices that counted"
     yield counted, f"{outcome.participants:,} of {outcome.devices:,}"

@@ -71,7 +71,11 @@ class Users(Stream, frozen=True, tag="users"):
         return len(np.unique(self._arrays()[self.user]))
 
     def _arrays(self) -> Mapping[str, Numbers]:
-        arrays = read_npz(Path(self.file))
+        path = Path(self.file)
+        if path.is_dir() or path.suffix == ".parquet":
+            detail = "samples that come as a stream are in one NPZ file; this is taken with a split (--split by:COLUMN)"
+            raise MalformedFile(path=self.file, detail=detail)
+        arrays = read_npz(path)
         for name in (LABELS, self.user):
             if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu":
                 there = arrays.get(name)

@@ -131,6 +131,8 @@ def test_a_plan_runs_on_a_trace_from_a_file(tmp_path: Path) -> None:
 def test_what_is_no_fleet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownProfile, match="phones"):
         read_profile("no-such-fleet")
+    with pytest.raises(UnknownProfile, match="the nearest is kiosks;"):
+        read_profile("kiosk")
     path = tmp_path / "fleet.toml"
     path.write_text('[[classes]]\nname = "a"\nshare = 0.5\n')
     with pytest.raises(MalformedFile, match=r"0\.5"):

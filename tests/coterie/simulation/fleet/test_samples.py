@@ -67,6 +67,27 @@ def test_a_parquet_file_of_lists_or_of_columns(model: ModelSpec, tmp_path: Path)
         assert found.columns["user"].tolist() == beside["user"]
 
 
+@pytest.mark.parametrize("of", ["list_", "large_list"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_lists_of_parquet_as_other_programs_write_them(
+    model: ModelSpec, tmp_path: Path, of: str, *, nested: bool
+) -> None:
+    """Polars writes large lists; a picture is often a list of its rows."""
+    arrow = pytest.importorskip("pyarrow")
+    given, listed = arrays(), getattr(arrow, of)
+    pictures = given["x"].reshape(COUNT, *IMAGE[1:] if nested else (-1,))
+    rows = listed(listed(arrow.float64())) if nested else listed(arrow.float64())
+    path = parquet(tmp_path / "s.parquet", {"x": arrow.array(pictures.tolist(), rows), "y": given["y"]})
+    np.testing.assert_array_equal(read_samples(path, model).data.inputs["x"], given["x"])
+
+
+def test_missing_numbers_of_parquet_are_told(model: ModelSpec, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = parquet(tmp_path / "s.parquet", {"x": [[0.0, None]] * COUNT, "y": arrays()["y"]})
+    with pytest.raises(MalformedFile, match="column x has 12 values that are missing"):
+        read_samples(path, model)
+
+
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [

@@ -45,3 +45,11 @@ def test_what_cannot_be_used_is_told(changes: dict[str, object], wrong: str, tmp
 def test_numbers_are_not_cut_to_whole_ones(tmp_path: Path) -> None:
     with pytest.raises(MalformedFile, match="x holds float32, expected int64"):
         Users(file=npz(tmp_path), dtype="int64").draw(devices=2, seed=0)
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "directory"])
+def test_what_only_a_split_takes_is_told_as_such(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.mkdir()
+    with pytest.raises(MalformedFile, match="taken with a split"):
+        Users(file=str(path)).users()

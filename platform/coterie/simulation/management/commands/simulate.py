@@ -16,7 +16,7 @@ from coterie.core.errors import CoterieError
 from coterie.core.json_out import HELP as JSON_HELP
 from coterie.core.json_out import is_alone, write_json
 from coterie.core.login import Login
-from coterie.simulation.contenders import read_contender, shipped_contenders
+from coterie.simulation.contenders import Contender, read_contender, shipped_contenders
 from coterie.simulation.costs import RADIOS, Costs, NetworkName
 from coterie.simulation.errors import DoesNotFit, MissingPackage
 from coterie.simulation.fleet.events import EventsRun, simulate_events
@@ -195,11 +195,12 @@ class Command(BaseCommand):
                     else:
                         found = _simulate_fleet(plan, pair, data, asked, keep, runner)
             else:
+                contender = read_contender(plan)
                 setting = own_scenario(pair, data) if pair and data else read_scenario(str(scenario))
                 if baselines:
-                    found = _compare(plan, setting, devices, seed, network=network, target=target)
+                    found = _compare(plan, contender, setting, devices, seed, network=network, target=target)
                 else:
-                    found = _simulate(plan, setting, devices, seed, rounds)
+                    found = _simulate(plan, contender, setting, devices, seed, rounds)
             found.show(json, plot)
 
 
@@ -255,8 +256,10 @@ def _events(plan: str | None, devices: int | None, seed: int, json: Path | None,
     return _Found(events_table(plan, outcome), outcome.json())
 
 
-def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int, rounds: int | None) -> _Found:
-    contender, devices = read_contender(plan), devices or setting.devices
+def _simulate(
+    plan: str, contender: Contender, setting: Scenario, devices: int | None, seed: int, rounds: int | None
+) -> _Found:
+    devices = devices or setting.devices
     holds_rounds = isinstance(contender, Plan) and contender.pace.holds_rounds()
     if rounds is not None and not holds_rounds:
         raise DoesNotFit(detail="the plan holds no rounds, and --rounds says how many to hold")
@@ -273,9 +276,15 @@ def _simulate(plan: str, setting: Scenario, devices: int | None, seed: int, roun
 
 
 def _compare(
-    plan: str, setting: Scenario, devices: int | None, seed: int, *, network: NetworkName | None, target: float | None
+    plan: str,
+    contender: Contender,
+    setting: Scenario,
+    devices: int | None,
+    seed: int,
+    *,
+    network: NetworkName | None,
+    target: float | None,
 ) -> _Found:
-    contender = read_contender(plan)
     if not isinstance(contender, Plan):
         raise DoesNotFit(detail="the federated way is a plan, and this is a baseline")
     costs = Costs() if network is None else Costs(network=network)
