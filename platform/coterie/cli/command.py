@@ -92,20 +92,9 @@ LATER = {
     "kinds": "List, allow or withdraw kinds that packages bring.",
     "twin": "What a plan would have done, from a fleet's past.",
 }
-"""Commands that take long to import, with their short help: they are imported when they run, not to be listed."""
+"""Short help of commands that take long to import, which is not done to list them."""
 ON_THIS_MACHINE = {"demo", "simulate", "audit-privacy", *SECTIONS["Run a platform on this machine"]}
 """What needs Django; the rest works with `coterie[sdk]` alone."""
-
-
-class LaterCommand(click.Command):
-    """Stands for a command of `LATER` until that is run, explained or completed."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
-    ) -> click.Context:
-        """That of the command itself, which is imported now."""
-        assert self.name is not None, "it stands for a command that has a name"
-        return imported(self.name).make_context(info_name, args, parent, **extra)
 
 
 def imported(name: str) -> click.Command:
@@ -124,10 +113,8 @@ class Commands(click.Group):
         return list(PLACES)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """The command, imported now unless it is one of `LATER`."""
+        """The command, imported now."""
         name = name.replace("_", "-")
-        if name in LATER:
-            return LaterCommand(name, short_help=LATER[name])
         return imported(name) if name in PLACES else None
 
     def resolve_command(
@@ -143,12 +130,11 @@ class Commands(click.Group):
             raise Failed("cli.no_platform", f"`{name}` needs the platform: pip install 'coterie[platform]'.")
         return super().resolve_command(context, arguments)
 
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         """Each section with a line for each of its commands."""
         for section, names in SECTIONS.items():
-            commands = ((name, self.get_command(context, name)) for name in names)
             with formatter.section(section):
-                formatter.write_dl([(name, found.get_short_help_str(90)) for name, found in commands if found])
+                formatter.write_dl([(name, LATER.get(name) or imported(name).get_short_help_str(90)) for name in names])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

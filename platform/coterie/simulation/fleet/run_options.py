@@ -135,6 +135,8 @@ def _check(asked: RunOptions) -> None:
         raise DoesNotFit(detail=f"held_out_share is {asked.held_out_share:g}, and a share between 0 and 1")
     if asked.executor not in (known := ("auto", *get_args(Executor))):
         raise DoesNotFit(detail=f"there is no executor {asked.executor!r}; there is {', '.join(known)}")
+    if (asked.cloud is None) is not (asked.cloud_data is None):
+        raise DoesNotFit(detail="a cloud model and initial cloud data go together: --cloud and --cloud-data")
 
 
 def _cores() -> int:
@@ -144,8 +146,6 @@ def _cores() -> int:
 
 def _cloud(asked: RunOptions, spec: ModelSpec) -> GivenCloud | None:
     if asked.cloud is None or asked.cloud_data is None:
-        if asked.cloud is not asked.cloud_data:
-            raise DoesNotFit(detail="a cloud model and initial cloud data go together: --cloud and --cloud-data")
         return None
     try:
         program = asked.cloud.read_bytes()
