@@ -25,7 +25,10 @@ from coterie_agent.store.serving import Counted, Serving
 from coterie_agent.store.work import Finished
 from coterie_learning.accounting import epsilon_of
 from coterie_learning.consent import Scope
+from coterie_wire.bundle import Manifest
 from coterie_wire.conditions import Reason
+from coterie_wire.errors import UNREADABLE
+from coterie_wire.structs import from_json
 
 _SHOWN_OUTCOMES = 3
 AGREED_SINCE = Reason("owner.agreed_since", "you have agreed; the device takes part when the platform asks it again")
@@ -83,6 +86,8 @@ class Report(msgspec.Struct, frozen=True):
     """How the latest assignments ended, newest first."""
     helped: tuple[Helped, ...]
     """How help given and help requests ended, and what replaced the personal model, newest first."""
+    held_number: int | None
+    """Number of the version that the device holds; None: it holds none."""
     personal: bool
     """Whether the device has a personal model, which predicts instead of the version it holds."""
     sent: tuple[SentBytes, ...]
@@ -128,6 +133,7 @@ def make_report(home: Home, store: Store) -> Report:
         in_hand=None if assigned is None else RoundInHand(assigned.federation, assigned.round),
         outcomes=store.work.outcomes()[:10],
         helped=store.peers.outcomes()[:10],
+        held_number=_held_number(store),
         personal=store.peers.is_personal(),
         sent=store.journal.sent_totals(),
         questions=store.questions.outcomes()[:10],
@@ -137,6 +143,14 @@ def make_report(home: Home, store: Store) -> Report:
         serving=store.journal.serving(),
         waits=tuple(dict.fromkeys((*waits, *own))),
     )
+
+
+def _held_number(store: Store) -> int | None:
+    signed = store.work.held_model()
+    try:
+        return None if signed is None else from_json(signed.manifest, Manifest).number
+    except UNREADABLE:  # damaged on the disk; the agent fetches it again
+        return None
 
 
 def _privacy(store: Store, allowed: PrivacySettings) -> Privacy:
@@ -171,7 +185,7 @@ def status_lines(report: Report) -> list[str]:
             _age_line(report.running, status),
             f"conditions: charging {conditions.charging}, network {conditions.network}, idle {conditions.idle}"
             + ("" if conditions.temperature_c is None else f", {conditions.temperature_c:.0f} °C"),
-            f"model version: {status.version or 'none yet'}" + (", personal" if report.personal else ""),
+            f"model version: {_version(report, status)}" + (", personal" if report.personal else ""),
         ]
         if status.progress is not None and report.in_hand is not None:
             progress = status.progress
@@ -207,6 +221,12 @@ def status_lines(report: Report) -> list[str]:
         f"sent: {sent.what}: {plural(sent.messages, 'message')}, {plural(sent.bytes, 'byte')}" for sent in report.sent
     ]
     return lines
+
+
+def _version(report: Report, status: Status) -> str:
+    if status.version is None or report.held_number is None:
+        return status.version or "none yet"
+    return f"{report.held_number} ({status.version})"
 
 
 def _name(done: Finished) -> str:

@@ -78,7 +78,10 @@ def joined_home(tmp_path: Path, platform: FakePlatform, ask: Ask) -> Path:
     features, labels = samples(60)
     lines = [json.dumps({"x": x.tolist(), "y": int(y)}) for x, y in zip(features, labels, strict=True)]
     (tmp_path / "samples.jsonl").write_text("\n".join(lines))
-    assert ask(home, "ingest", str(tmp_path / "samples.jsonl")) == (0, {"stored": 60, "samples": 60})
+    assert ask(home, "ingest", str(tmp_path / "samples.jsonl")) == (
+        0,
+        {"stored": 60, "samples": 60, "repeated": 0},
+    )
     return home
 
 
@@ -227,6 +230,12 @@ def test_unknown_settings_are_refused(home: Path) -> None:
     status, failure = ask_process(home, "run")
     assert (status, failure["code"]) == (Exit.BAD_CONFIG, "config.invalid")
     assert "[relay]: there is no 'lead', the nearest is " in failure["detail"] and "max_load" in failure["detail"]
+
+
+def test_a_file_that_is_given_twice_is_told(home: Path, tmp_path: Path) -> None:
+    file = str(tmp_path / "samples.jsonl")
+    assert ask(home, "ingest", file) == (0, {"stored": 60, "samples": 120, "repeated": 60})
+    assert ask(home, "ingest", "--replace", file) == (0, {"stored": 60, "samples": 60, "repeated": 0})
 
 
 def test_a_broken_file_stores_nothing(home: Path, tmp_path: Path) -> None:

@@ -142,3 +142,11 @@ def test_answers_of_the_platform_are_told_where_it_was_asked(home: Home, joined:
     assert "platform" not in told(Counted(requests=3, answered=2, last_answers=1))
     line = told(Counted(requests=6, answered=2, last_answers=1, platform_answers=2, platform_failures=1, late=1))
     assert line.endswith("1 by a last answer, 2 by the platform, which did not answer 1 more, 1 refused")
+
+
+def test_the_version_is_told_by_its_number(joined: Store, home: Home, platform: FakePlatform) -> None:
+    joined.journal.write_status(waiting_for(Reason("rounds.pause", "the next round may open in 20 s")))
+    assert "model version: v1" in status_lines(make_report(home, joined)), "it was in use, and is fetched again"
+    joined.work.hold_model(platform.bundle.signed)
+    number = platform.bundle.manifest.number
+    assert f"model version: {number} (v1)" in status_lines(make_report(home, joined))

@@ -1,5 +1,7 @@
 """``coterie-agent ingest FILE``: add samples from a file; all of them, or none and the reason."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from coterie_agent.commands import Arguments, Output
@@ -17,6 +19,8 @@ class Ingested(msgspec.Struct, frozen=True):
     """Samples of the file."""
     samples: int
     """Samples on the device now."""
+    repeated: int
+    """Those of the file that equal one that was on the device before."""
 
 
 def run(arguments: Arguments) -> Output:
@@ -29,8 +33,17 @@ def run(arguments: Arguments) -> Output:
         stored = store.samples.add(
             rows, max_samples=config.max_samples, replace=arguments.replace, one_width=check.one_width
         )
-        samples = store.samples.count()
-    return Output(Ingested(stored, samples), [f"stored {plural(stored, 'sample')}; on the device in all: {samples}"])
+        ingested = Ingested(stored, store.samples.count(), store.samples.repeated(stored))
+    return Output(ingested, list(_lines(ingested)))
+
+
+def _lines(ingested: Ingested) -> Iterator[str]:
+    yield f"stored {plural(ingested.stored, 'sample')}; on the device in all: {ingested.samples}"
+    if ingested.repeated:
+        yield (
+            f"{ingested.repeated} of them equal samples that were there before; if the file was given twice, keep it "
+            "once with: coterie-agent ingest --replace FILE"
+        )
 
 
 def _check(store: Store, *, replace: bool) -> RowCheck:

@@ -150,6 +150,20 @@ class SampleStore:
         """The labels of usable samples, ascending."""
         return tuple(sorted(self._usable_counts()))
 
+    def repeated(self, newest: int) -> int:
+        """How many of the `newest` samples equal an older one, label and all. Reads every sample that is stored."""
+        older = self.count() - newest
+        seen: set[int] = set()
+        repeated = 0
+        with self._database.reading() as cursor:
+            for place, sample in enumerate(cursor.execute("SELECT x, label, target FROM sample ORDER BY id")):
+                digest = hash(sample)
+                if place < older:
+                    seen.add(digest)
+                else:
+                    repeated += digest in seen
+        return repeated
+
     def damaged(self) -> int:
         """Number of samples found damaged, and removed, since the store was created."""
         with self._database.reading() as cursor:

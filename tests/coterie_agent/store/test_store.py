@@ -50,6 +50,15 @@ def test_samples_are_counted_by_class_and_the_oldest_go_first(store: Store) -> N
     assert store.samples.ids(store.samples.snapshot()) == [2, 3, 4]
 
 
+def test_samples_that_were_there_before_are_counted(store: Store) -> None:
+    store.samples.add([ROW, Row(bytes(16), 0)], max_samples=9)
+    assert store.samples.repeated(2) == 0
+    stored = store.samples.add([ROW, Row(bytes(16), 1), ROW], max_samples=9)
+    assert store.samples.repeated(stored) == 2
+    store.samples.add([ROW], max_samples=9, replace=True)
+    assert store.samples.repeated(1) == 0
+
+
 def test_samples_of_classes_that_the_model_does_not_know_are_set_aside_and_come_back(store: Store) -> None:
     store.samples.add([Row(bytes(16), label) for label in (0, 3, 1, 5, 3)], max_samples=10)
     store.samples.fit(3)
