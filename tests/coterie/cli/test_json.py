@@ -1,6 +1,7 @@
 """Every command tells programs what it did or found: with ``--json`` standard output has that, and nothing else."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,15 +11,18 @@ import click
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from coterie.accounts.command_line import at_the_shell
 from coterie.accounts.models import Operator
 from coterie.accounts.second_factor import begin_second_factor, confirm_second_factor
+from coterie.accounts.selectors import live_token
 from coterie.accounts.services import create_operator
 from coterie.cli import login
 from coterie.cli.command import PLACES, coterie
 from coterie.core.acting import acting_as
+from coterie.core.own_address import note_address
 from coterie_wire.updating import agent_wheel
 from tests.coterie.accounts.authenticator import code_of
 from tests.coterie.agent_rollouts.world import published_in
@@ -146,6 +150,14 @@ def test_what_is_done_here_is_told(state: Path, monkeypatch: pytest.MonkeyPatch)
     assert told["migrate"] == {"applied": True, "migrations": []}
     assert told["login"] == {"url": "http://fleet.example", "operator": None}
     assert told["logout"] == {"was_kept": True}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_beside_the_state_directory_nobody_says_a_token(state: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        note_address(state, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        invoke("login", "--operator", "ada", transport=answering({"operator": {"username": "ada", "role": "viewer"}}))
+    assert live_token(json.loads(login.FILE.read_text())["token"], now=timezone.now()).operator.username == "ada"
 
 
 def runs(state: Path) -> Mapping[str, Sequence[str]]:
