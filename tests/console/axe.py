@@ -18,6 +18,12 @@ class Look(NamedTuple):
     """Of the window, in CSS pixels."""
 
 
+LOOKS = Look("light", 1280), Look("dark", 390)
+"""That show between them each scheme and each width."""
+OTHER_LOOKS = Look("dark", 1280), Look("light", 390)
+"""The other pairs of the two."""
+
+
 def faults_in(page: Page, looks: tuple[Look, ...]) -> list[str]:
     """Those of the page that is open, in each of the looks, which come one after the other without opening it anew."""
     found: list[str] = []
@@ -36,6 +42,10 @@ def faults(page: Page) -> list[str]:
     # Any: axe's own report, of which a few fields are read.
     report: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
     found = [f"{violation['id']}: {violation['nodes'][0]['html'][:200]}" for violation in report["violations"]]
-    if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-        found.append("it scrolls sideways")
-    return found
+    return found + too_wide(page)
+
+
+def too_wide(page: Page) -> list[str]:
+    """Whether it scrolls sideways, as a fault."""
+    wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return ["it scrolls sideways"] if wider else []

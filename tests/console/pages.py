@@ -100,6 +100,10 @@ PAGES: Mapping[str, ConsolePage] = {
     "new-pair": ConsolePage("/models/new", None),
     "datasets": ConsolePage("/models/datasets", "No data set yet"),
 }
+OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts", "run")
+"""Pages about one row, which is there before their parts are."""
+TRIED = ("overview", "devices", "federations", "jobs", "people", *OF_ONE_ROW)
+"""Pages on which each change is tried; `make test-long` tries all, which are built of the same parts."""
 
 
 def keys_of(operator: OperatorClient) -> Keys:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.console.axe import Look, faults, faults_in
+from tests.console.axe import LOOKS, OTHER_LOOKS, Look, faults, faults_in
 from tests.console.browser import person, settle
 from tests.console.conftest import Visit, World
 from tests.console.pages import PAGES
@@ -20,15 +20,19 @@ BESIDE = (
 
 
 def test_pages_of_a_fleet_at_work_are_accessible(visit: Visit, seeded: SeededFleet) -> None:
-    looks = Look("light", 1280), Look("dark", 390)
-    assert_accessible(_opened(visit, seeded), [*_addresses(seeded), *BESIDE], looks)
+    assert_accessible(_opened(visit, seeded), [*_addresses(seeded), *BESIDE], LOOKS)
+
+
+@pytest.mark.long
+def test_pages_of_a_fleet_at_work_are_accessible_in_other_looks(visit: Visit, seeded: SeededFleet) -> None:
+    assert_accessible(_opened(visit, seeded), [*_addresses(seeded), *BESIDE], OTHER_LOOKS)
 
 
 @pytest.mark.long
 def test_pages_with_nothing_to_show_are_accessible(visit: Visit, seeded: SeededFleet) -> None:
     page = _opened(visit, seeded)
     empty(page)
-    assert_accessible(page, _addresses(seeded), (Look("dark", 1280), Look("light", 390)))
+    assert_accessible(page, _addresses(seeded), OTHER_LOOKS)
 
 
 def test_the_api_documentation_is_accessible_and_opens_at_a_request(visit: Visit, seeded: SeededFleet) -> None:

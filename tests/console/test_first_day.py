@@ -8,16 +8,15 @@ from playwright.sync_api import Browser, expect
 
 from coterie.config.announce import FirstOperator
 from coterie.config.settings import CONSOLE_PAGE
-from tests.console.axe import Look, faults_in
+from tests.console.axe import LOOKS, faults_in
 from tests.console.browser import person, settle, sign_in
 from tests.console.pages import PAGES
 from tests.system.processes import Platform
 
 pytestmark = pytest.mark.console
-LOOKS = (Look("light", 1280), Look("dark", 1280), Look("light", 390), Look("dark", 390))
 NOBODY = "/devices/00000000-0000-4000-8000-000000000000"
 """A link to what is not there, or not any more."""
-EXAMPLE_MS = 300_000
+EXAMPLE_MS = 900_000
 """Until the example has held its rounds, at most."""
 FULL = ("audit", "people", "sessions")
 """The administrator stands there."""

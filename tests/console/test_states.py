@@ -7,15 +7,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.console.browser import person, settle, sign_in, wait_until_shown
-from tests.console.pages import PAGES
+from tests.console.pages import OF_ONE_ROW, PAGES, TRIED
 from tests.console.seeded import ADMINISTRATOR, SeededFleet
 from tests.console.states import API, PARTS, PROBLEM, cut_off, empty, refuse, stall
 
 pytestmark = pytest.mark.console
-OF_ONE_ROW = ("device", "federation", "groups", "plan", "round", "model", "rollouts", "run")
-"""Pages about one row, which is there before their parts are."""
-TRIED = ("overview", "devices", "federations", "jobs", "people", *OF_ONE_ROW)
-"""Pages on which each change is tried; `make test-long` tries all, which are built of the same parts."""
 
 
 def each(names: Iterable[str]) -> list[object]:
