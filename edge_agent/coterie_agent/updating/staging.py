@@ -30,7 +30,7 @@ def stage(version: str, wheels: Sequence[Path], *, base: Base, versions: Version
         (site,) = folder.glob("lib/python3*/site-packages")
         layers = "".join(f"import site; site.addsitedir({path!r})\n" for path in base.sites)
         (site / _LAYER).write_text(layers, encoding="utf-8")
-        with tempfile.TemporaryDirectory(dir=versions.root) as directory:
+        with tempfile.TemporaryDirectory(dir=folder) as directory:
             for wheel in wheels:
                 os.link(wheel, Path(directory) / wheel.name)
             install = ["--isolated", "--disable-pip-version-check", "--no-input", "--python", str(python), "install"]

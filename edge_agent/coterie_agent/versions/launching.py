@@ -177,7 +177,7 @@ class Launcher:
             schema=_schema_of(self._versions.store_copy),
         ).with_ended(Ended(candidate.update, candidate.version, "installed", None, time.time()))
         self._versions.write(settled)
-        self._versions.store_copy.unlink(missing_ok=True)
+        self._versions.remove_store_copy()
         self._versions.keep_only({settled.current, settled.former or ""})
         return settled
 
@@ -228,7 +228,7 @@ def _stop(child: "subprocess.Popen[bytes]") -> int:
 
 
 def _copy_store(home: Home, versions: Versions) -> None:
-    versions.store_copy.unlink(missing_ok=True)
+    versions.remove_store_copy()
     with closing(sqlite3.connect(home.database)) as store, closing(sqlite3.connect(versions.store_copy)) as copy:
         store.backup(copy)
 
@@ -240,7 +240,7 @@ def _restore_store(home: Home, versions: Versions) -> None:
         for suffix in ("-wal", "-shm"):
             home.database.with_name(home.database.name + suffix).unlink(missing_ok=True)
         copy.replace(home.database)
-    copy.unlink(missing_ok=True)
+    versions.remove_store_copy()
 
 
 def _schema_of(database: os.PathLike[str]) -> int | None:

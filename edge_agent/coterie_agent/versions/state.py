@@ -142,6 +142,11 @@ class Versions:
             if path.is_dir() and path.name not in versions and (path / "pyvenv.cfg").exists():
                 shutil.rmtree(path, ignore_errors=True)
 
+    def remove_store_copy(self) -> None:
+        """Remove the store's copy, and what SQLite writes beside it where it is opened."""
+        for suffix in ("", "-wal", "-shm"):
+            self.root.joinpath(self.store_copy.name + suffix).unlink(missing_ok=True)
+
     @property
     def confirmation(self) -> Path:
         """File written by a release on trial once the platform has answered its check-in."""

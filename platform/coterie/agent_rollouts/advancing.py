@@ -18,9 +18,9 @@ from coterie.agent_rollouts.selectors import agents_not_asked
 from coterie.agent_rollouts.transitions import STEPS, end
 from coterie.core.events import notify_consoles, wake_devices
 from coterie.core.resting import LONGEST_S
+from coterie.core.scheduler_heartbeat import unbroken_since
 from coterie.fleet.agents import UNKNOWN, count_by_release
 from coterie.fleet.presence import is_on_time
-from coterie.fleet.selectors import present_devices
 from coterie_wire.conditions import Reason
 from coterie_wire.updating import parts_of
 
@@ -128,16 +128,21 @@ def _failures(rollout: AgentRollout, now: datetime) -> tuple[int, str]:
     """How many devices could not use it, went back by themselves, or fell silent with it; and the first's reason."""
     updates = rollout.updates.order_by("changed_at")
     refused = updates.filter(Q(state="failed") | Q(state="refused") & ~Q(reason_code__in=OWNERS))
-    silent = _silent(updates, now)
+    silent = _silent(rollout, updates, now)
     first = refused.first()
     example = first.reason_sentence if first is not None else "it has not checked in since"
     return refused.count() + silent.count(), example
 
 
-def _silent(updates: QuerySet[DeviceUpdate], now: datetime) -> QuerySet[DeviceUpdate]:
-    """Updates of devices that have installed it and no longer check in as they should."""
-    present = present_devices(now=now).order_by().values("pk")
-    return updates.filter(state="installed", device__state="enrolled").exclude(device__in=present)
+def _silent(rollout: AgentRollout, updates: QuerySet[DeviceUpdate], now: datetime) -> QuerySet[DeviceUpdate]:
+    """Updates of devices that have installed it and have not checked in for as long as a new agent may take.
+
+    Nobody is silent where the platform itself was down that long ago: its devices may still be on their way back.
+    """
+    before, since = now - timedelta(seconds=rollout.probation_s), unbroken_since()
+    if since is None or since > before:
+        return updates.none()
+    return updates.filter(state="installed", device__state="enrolled", device__present_until__lt=before)
 
 
 def _why_worse(rollout: AgentRollout) -> Reason | None:

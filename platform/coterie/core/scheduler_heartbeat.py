@@ -6,6 +6,7 @@ from django.core.cache import caches
 
 ALIAS = "pulse"
 KEY = "periodic-work"
+SINCE_KEY = "periodic-work-since"
 EVERY_S = 5.0
 LATE_AFTER = timedelta(seconds=30)
 DONE_KEY = "task-ended"
@@ -15,7 +16,15 @@ NO_WORKER = f"no worker has ended a task for {IDLE_AFTER.seconds} seconds: is a 
 
 def record_pulse(now: datetime) -> None:
     """Record a heartbeat of the scheduler."""
+    if is_late(now):
+        caches[ALIAS].set(SINCE_KEY, now, timeout=None)
     caches[ALIAS].set(KEY, now, timeout=None)
+
+
+def unbroken_since() -> datetime | None:
+    """Since when heartbeats have come without a gap: before, the platform may have been down. None: none has come."""
+    since: datetime | None = caches[ALIAS].get(SINCE_KEY)
+    return since
 
 
 def is_late(now: datetime) -> bool:

@@ -21,6 +21,7 @@ from coterie.agent_rollouts.errors import (
 )
 from coterie.agent_rollouts.models import AgentRollout, DeviceUpdate
 from coterie.audit.models import Entry
+from coterie.core.scheduler_heartbeat import record_pulse
 from coterie.fleet.models import Device
 from coterie.rounds.models import Assignment, Round
 from coterie.webhooks.models import Delivery, Event
@@ -204,15 +205,30 @@ def test_a_few_failures_are_borne() -> None:
     assert advance(rollout, 2).state == RUNNING
 
 
-def test_devices_that_fall_silent_with_it_end_it() -> None:
+def all_installed_and_half_silent() -> AgentRollout:
+    """A roll-out that four devices have; two have not been heard of since the first second."""
     devices = fleet(4)
     rollout = advance(start(phases=[1.0]))
     for row in devices:
         report(rollout, row, "installed")
     assert advance(rollout, 2).state == RUNNING
     Device.objects.filter(pk__in=[row.pk for row in devices[:2]]).update(present_until=later(1))
-    assert advance(rollout, 3).state == ROLLED_BACK
+    return rollout
+
+
+def test_devices_that_fall_silent_with_it_end_it() -> None:
+    record_pulse(NOW)
+    rollout = all_installed_and_half_silent()
+    assert advance(rollout, 60).state == RUNNING, "it has the time of its probation"
+    assert advance(rollout, 62).state == ROLLED_BACK
     assert "not checked in" in rollout.reason_sentence
+
+
+def test_devices_that_cannot_reach_a_platform_that_was_down_are_not_silent() -> None:
+    record_pulse(NOW)
+    rollout = all_installed_and_half_silent()
+    record_pulse(later(90))
+    assert advance(rollout, 95).state == RUNNING
 
 
 def test_what_an_owner_refuses_says_nothing_of_the_release() -> None:

@@ -49,6 +49,7 @@ class Device:
 
     def set_schema(self, schema: int) -> None:
         with closing(sqlite3.connect(self.home.database)) as connection:
+            connection.execute("PRAGMA journal_mode = wal")
             connection.execute(f"PRAGMA user_version = {schema}")
 
     def schema(self) -> int:
@@ -126,7 +127,7 @@ def test_one_that_checks_in_takes_the_place(device: Device) -> None:
     assert (found.current, found.former, found.schema, found.candidate) == ("9.0", "", 3, None)
     assert device.outcomes() == [("installed", None)]
     assert not device.versions.is_installed("8.0")
-    assert not device.versions.store_copy.exists()
+    assert not list(device.versions.root.glob("store.before*"))
 
 
 def test_one_that_crashes_is_gone_back_from(device: Device) -> None:
