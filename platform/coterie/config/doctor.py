@@ -1,7 +1,6 @@
 """Checks of a platform, as a support engineer would make first: each returns its findings."""
 
 import resource
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from coterie.fleet.signing_keys import Succession, refusing
 from coterie.registry.models import Blob
 from coterie.registry.verifying import is_elsewhere
 from coterie.storage.interface import store_of
+from coterie.storage.watching import why_unfit
 
 State = Literal["fine", "warning", "wrong"]
 FREE_BYTES = 2 << 30
@@ -57,7 +57,16 @@ def examine() -> Iterator[Finding]:
             for state, says in check():
                 yield Finding(about, state, says)
         except (DatabaseError, InterfaceError, redis.RedisError, CoterieError, OSError, ValueError) as error:
-            yield Finding(about, "wrong", f"{type(error).__name__}: {str(error).strip() or 'no reason was given'}")
+            yield Finding(about, "wrong", _sentence(error))
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, for people; where nobody said, the class of the error."""
+    if isinstance(error, CoterieError):
+        return f"{error} [{error.code}]"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error).strip() or type(error).__name__
 
 
 Told = Iterator[tuple[State, str]]
@@ -67,7 +76,7 @@ def _settings() -> Told:
     yield "fine", f"{'embedded' if settings.EMBEDDED else 'scaled'} mode, state in {settings.STATE}"
     if settings.DEBUG:
         yield "wrong", "COTERIE_DEBUG is on: strangers are shown the inside of errors"
-    if not settings.PUBLIC_HTTPS:
+    if not settings.PUBLIC_HTTPS and settings.TLS_CERTIFICATE is None:
         yield "warning", "COTERIE_PUBLIC_URL is not https: what devices and people send can be read on the way"
     elif not settings.TRUSTED_PROXIES and settings.TLS_CERTIFICATE is None:
         yield "warning", "COTERIE_TRUSTED_PROXIES is empty: all clients behind a proxy count as one address"
@@ -129,21 +138,9 @@ def _broker() -> Told:
 
 
 def _storage() -> Told:
-    store, name, content = store_of("default"), f"doctor/{secrets.token_hex(8)}", b"to be removed"
-    if not store.create(name, content):
-        yield "wrong", "a new name could not be created"
-        return
-    try:
-        overwrites = store.create(name, b"other")
-        with store.open(name) as file:
-            file.seek(3)
-            gives_back = file.read() == content[3:]
-    finally:
-        store.delete(name)
-    if overwrites:
-        yield "wrong", "it overwrites what must not be: it does not know If-None-Match, which uploads need"
-    elif not gives_back:
-        yield "wrong", "it does not give back what was kept"
+    store = store_of("default")
+    if (problem := why_unfit(store)) is not None:
+        yield "wrong", problem
     else:
         yield "fine", f"{type(store).__name__} keeps, refuses to overwrite, reads and deletes"
 

@@ -19,7 +19,7 @@ def main(given: argparse.Namespace) -> None:
     from coterie.config.monitoring.begin import begin_monitoring
     from coterie.config.schema import exit_unless_usable
     from coterie.config.serving import BoundedServer, server_config
-    from coterie.config.tls import read_tls
+    from coterie.config.tls import read_tls, refuse_unusable_authority
     from coterie.config.tracing import begin_tracing
 
     try:
@@ -32,6 +32,7 @@ def main(given: argparse.Namespace) -> None:
         sys.exit(f"{given.prog}: cannot show metrics on port {settings.METRICS_PORT}: {error.strerror}")
     begin_tracing("web")
     exit_unless_usable()
+    refuse_unusable_authority(given.prog)
     tls = read_tls(given.prog)
     server = BoundedServer(server_config(tls), tls)
     memory.settle()

@@ -25,7 +25,7 @@ from coterie.config.announce import FirstOperator, Ready, announce
 from coterie.config.schema import OtherSchema, changes_to_make, refuse_other
 from coterie.config.server_options import REFUSED, ServerOptions
 from coterie.config.serving import BoundedServer, server_config
-from coterie.config.tls import ServerTls, read_tls
+from coterie.config.tls import ServerTls, read_tls, refuse_unusable_authority
 from coterie.config.tracing import begin_tracing
 from coterie.core.secret import write_secret
 from coterie.gateway.door.spool import remove_directory
@@ -82,6 +82,7 @@ def _serve(options: ServerOptions, lifeline: socket.socket) -> bool:
     from coterie.config.monitoring.begin import begin_monitoring
     from coterie.config.own_queue import take_from_own_queue
 
+    refuse_unusable_authority("coterie up")
     tls = read_tls("coterie up")
     config = server_config(tls)
     try:

@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import errno
 import socket
+import threading
 from typing import Any, cast
 
 import uvicorn
@@ -17,6 +18,7 @@ from coterie.gateway.door.protocol import guarded
 from coterie.gateway.door.socket_protocol import guarded_sockets
 from coterie.gateway.door.spool import make_directory, remove_directory
 from coterie.gateway.ending import ENDING
+from coterie.storage.watching import watch_storage
 from coterie_wire.limit_log import LIMIT_LOG
 from coterie_wire.messages import MAX_MESSAGE_BYTES
 
@@ -48,6 +50,7 @@ class BoundedServer(uvicorn.Server):
         self._following = asyncio.create_task(LIFE.follow_loop())
         if self._tls is not None:
             self._keeping = asyncio.create_task(self._tls.keep_current())
+        threading.Thread(target=watch_storage, name="storage-watch", daemon=True).start()
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import ssl
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,27 +81,40 @@ class ServerTls:
 
 
 def read_tls(prog: str) -> ServerTls | None:
-    """The configured TLS; None: a proxy ends TLS. Exits with REFUSED where it cannot be used, or where devices shall
-    have certificates that this platform cannot sign.
+    """The configured TLS; None: a proxy ends TLS. Exits with REFUSED where it cannot be used.
+
+    Django must be set up, and its tables must exist.
+    """
+    if settings.TLS_CERTIFICATE is None:
+        return None
+    with _refusing(prog, f"cannot speak TLS with {settings.TLS_CERTIFICATE}"):
+        tls = ServerTls(settings.TLS_CERTIFICATE, settings.TLS_KEY)
+        tls.refresh()
+    return tls
+
+
+def refuse_unusable_authority(prog: str) -> None:
+    """Exits with REFUSED where devices are to have certificates that this platform cannot sign.
 
     Django must be set up, and its tables must exist.
     """
     from coterie.fleet.authority import present_authority  # its models need Django set up
 
-    certificate = settings.TLS_CERTIFICATE
-    try:
-        if settings.DEVICE_CERTIFICATES != "off":
+    if settings.DEVICE_CERTIFICATES != "off":
+        with _refusing(prog, "cannot sign devices' certificates"):
             present_authority(now=datetime.now(UTC))
-        if certificate is None:
-            return None
-        tls = ServerTls(certificate, settings.TLS_KEY)
-        tls.refresh()
+
+
+@contextmanager
+def _refusing(prog: str, what: str) -> Iterator[None]:
+    """Exits with REFUSED where the block fails, and closes its connection to the database."""
+    try:
+        yield
     except CoterieError as error:
         logger.error("%s: %s [%s]", prog, error, error.code)
         sys.exit(REFUSED)
     except (OSError, DatabaseError, InterfaceError) as error:
-        logger.error("%s: cannot speak TLS with %s: %s", prog, certificate, error)
+        logger.error("%s: %s: %s", prog, what, error)
         sys.exit(REFUSED)
     finally:
         connection.close()
-    return tls

@@ -10,10 +10,13 @@ logger = logging.getLogger(__name__)
 REDIS = "redis"
 DATABASE = "database"
 DISK = "disk"
+STORAGE = "storage"
 SENTENCES: Mapping[str, str] = {
     REDIS: "Redis does not answer: limits count within each process, and a device hears what other processes tell it "
     "only when it checks in",
     DATABASE: "The database does not answer: requests get 503 until it does",
+    STORAGE: "The file storage does not answer as it should: uploads and downloads get 503, and merges and jobs wait, "
+    "until it does",
     DISK: "The disk that the database is on is full: requests get 503 until there is room",
 }
 PROBE_EVERY_S = 2.0

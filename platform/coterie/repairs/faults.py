@@ -636,7 +636,7 @@ def _servers_away(_now: datetime) -> Iterator[Repair]:
             code="repairs.server_away",
             severity="error",
             sentence=f"{sentence}.",
-            advice="Start it again; the platform notices by itself.",
+            advice="Bring it back; the platform notices by itself.",
             subject_kind="",
             subject_id="",
             subject_name=server,

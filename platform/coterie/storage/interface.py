@@ -7,6 +7,7 @@ from typing import cast
 
 from django.core.files.storage import Storage, storages
 
+from coterie.core.away import AWAY, STORAGE
 from coterie.core.errors import CoterieError, ErrorKind
 from coterie.core.metrics import STORAGE_FAILURES
 
@@ -21,6 +22,7 @@ class StorageUnavailable(CoterieError):
     def __init__(self, *, problem: str) -> None:
         super().__init__(problem=problem)
         STORAGE_FAILURES.inc()
+        AWAY.record_failure(STORAGE)
 
 
 class Store(Storage, ABC):

@@ -33,7 +33,7 @@ def test_a_sound_platform_has_nothing_wrong_and_keeps_nothing_of_it() -> None:
     found = list(examine())
     assert [finding for finding in found if finding.state == "wrong"] == []
     assert {finding.about for finding in found} >= {"settings", "database", "tables", "storage", "room"}
-    assert not store_of("default").sizes("doctor")
+    assert not store_of("default").sizes("probes")
     out = StringIO()
     call_command("doctor", as_json=True, stdout=out)
     assert {finding["about"] for finding in json.loads(out.getvalue())} == {finding.about for finding in found}
@@ -50,7 +50,10 @@ def test_what_is_wrong_is_said_and_the_rest_is_looked_at(settings: Settings, mon
     monkeypatch.setattr(store_of("default"), "create", fail)
     now = timezone.now()
     Blob.objects.create(sha256="0" * 64, size_bytes=1, created_at=now, kept_at=now, damaged_at=now)
-    found = {(finding.about, finding.state) for finding in examine()}
+    findings = list(examine())
+    found = {(finding.about, finding.state) for finding in findings}
+    (storage,) = [finding.says for finding in findings if finding.about == "storage"]
+    assert storage == "The file storage does not answer as it should: 403 Forbidden. [storage.unavailable]"
     assert {("settings", "wrong"), ("settings", "warning"), ("broker", "wrong"), ("storage", "wrong")} <= found
     assert ("history", "warning") in found
     assert {("stored files", "wrong"), ("database", "fine"), ("tables", "fine")} <= found
@@ -150,12 +153,15 @@ def test_certificates_that_nobody_can_show_are_found(
 def test_certificates_that_the_server_cannot_use_or_that_have_ended_are_found(
     settings: Settings, tmp_path: Path
 ) -> None:
+    assert states("settings") == ["fine", "warning"]
     settings.TLS_CERTIFICATE = server_certificate(tmp_path)
+    assert states("settings") == ["fine"], "the platform speaks https itself"
     assert states("TLS") == ["fine", "warning"], "it lasts for a day"
     settings.TLS_CERTIFICATE = server_certificate(tmp_path, made_before=timedelta(days=2))
     assert states("TLS") == ["fine", "wrong"]
     settings.TLS_KEY = tmp_path / "missing"
-    assert states("TLS") == ["wrong"]
+    (told,) = [finding.says for finding in examine() if finding.about == "TLS"]
+    assert told == f"{settings.TLS_KEY}: No such file or directory"
 
 
 def test_a_provider_that_does_not_answer_is_found(settings: Settings) -> None:

@@ -18,12 +18,12 @@ class ToldConnection(psycopg.Connection[Any]):
 
     @classmethod
     def connect(cls, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as psycopg declares it
-        """As psycopg's."""
+        """As psycopg's; what failed is told on one line, as the pool logs each attempt."""
         try:
             made = super().connect(*given, **named)
         except psycopg.Error as error:
             ToldConnection.latest_failure = " ".join(str(error).split())
-            raise
+            raise type(error)(ToldConnection.latest_failure) from error
         ToldConnection.latest_failure = ""
         return made
 

@@ -1,0 +1,66 @@
+"""A server process knows that the storage is away, and that it is back, without anybody asking for a file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from django.core.files.base import ContentFile
+from django.test import Client
+from django.utils import timezone
+
+from coterie.core.away import AWAY, STORAGE
+from coterie.core.scheduler_heartbeat import record_pulse
+from coterie.storage.files import DurableFileSystemStorage
+from coterie.storage.interface import StorageUnavailable
+from coterie.storage.watching import FOLDER, look
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DurableFileSystemStorage:
+    made = DurableFileSystemStorage(location=tmp_path / "state" / "blobs")
+    made.save("kept", ContentFile(b"some bytes"))
+    return made
+
+
+def test_a_share_that_goes_is_noticed_and_so_is_its_return(store: DurableFileSystemStorage, tmp_path: Path) -> None:
+    look(store)
+    assert STORAGE not in AWAY
+    state = Path(store.location).parent
+    shutil.move(state, tmp_path / "unmounted")
+    look(store)
+    assert STORAGE in AWAY
+    look(store)
+    assert STORAGE in AWAY
+    shutil.move(tmp_path / "unmounted", state)
+    look(store)
+    assert STORAGE not in AWAY
+    assert not store.sizes(FOLDER)
+
+
+def test_one_that_is_only_read_from_is_away_until_it_takes_something(
+    store: DurableFileSystemStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_name: str, _content: bytes) -> bool:
+        raise StorageUnavailable(problem="Read-only file system")
+
+    with monkeypatch.context() as read_only:
+        read_only.setattr(store, "create", refuse)
+        with pytest.raises(StorageUnavailable):
+            store.create("new", b"")
+        look(store)
+        assert STORAGE in AWAY
+    with monkeypatch.context() as full:
+        full.setattr(store, "create", lambda _name, _content: (_ for _ in ()).throw(OSError(28, "No space left")))
+        look(store)
+        assert STORAGE in AWAY
+    look(store)
+    assert STORAGE not in AWAY
+
+
+@pytest.mark.django_db
+def test_healthz_tells_it() -> None:
+    record_pulse(timezone.now())
+    StorageUnavailable(problem="connection refused")
+    told = Client().get("/healthz").json()
+    assert told["status"] == "degraded"
+    assert "uploads and downloads get 503" in told["without"][STORAGE]
