@@ -32,12 +32,13 @@ ASKS_FOR_HELP = {"-h", "--help"}
 @failures_shown
 def up(state: Path | None, arguments: tuple[str, ...]) -> None:
     """Run the platform in embedded mode: SQLite and files in one directory, no server to install."""
-    from coterie.config.up import main, options
+    from coterie.config.up import listen, main, options
 
     given = options(arguments, prog="coterie up")
     need_mode(state, "embedded", "This is embedded mode; in scaled mode `coterie serve` and Celery run side by side.")
+    listener = listen(given)
     make_state(state)
-    main(given)
+    main(given, listener)
 
 
 @click.command(context_settings=PASSED_ON, short_help="Run one web process of a platform in scaled mode.")

@@ -138,6 +138,9 @@ def _broker() -> Told:
 
 
 def _storage() -> Told:
+    if _tables_are_ours() and is_elsewhere():  # a running platform would take what is written there for its files
+        yield "warning", "was not tried, since none of the platform's files is there"
+        return
     store = store_of("default")
     if (problem := why_unfit(store)) is not None:
         yield "wrong", problem

@@ -17,13 +17,17 @@ NOT_OURS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """An address that no interface of this machine has, or a kind of address that it does not know."""
 
 
-def main(given: argparse.Namespace) -> None:
-    """Supervise the server that `options` describe until it is stopped."""
+def listen(given: argparse.Namespace) -> socket.socket:
+    """A socket where `options` say; needs no state. Exits where there can be none."""
     try:
-        listener = bind(given.host, given.port)
+        return bind(given.host, given.port)
     except OSError as error:
         other = "--host" if error.errno in NOT_OURS or isinstance(error, socket.gaierror) else "--port"
         sys.exit(f"{given.prog}: cannot listen on {given.host}:{given.port}: {error.strerror}; choose another {other}")
+
+
+def main(given: argparse.Namespace, listener: socket.socket) -> None:
+    """Supervise the server that `options` describe until it is stopped."""
     try:
         lock_fd = lock_state(settings.STATE)
     except StateInUse as error:

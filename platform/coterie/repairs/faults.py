@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -88,8 +88,13 @@ class Repair:
 
 def find_faults(*, now: datetime) -> list[Repair]:
     """All faults there are now, errors first."""
-    found = [repair for find in FINDERS for repair in find(now)]
+    found = [_with_one_full_stop(repair) for find in FINDERS for repair in find(now)]
     return sorted(found, key=lambda repair: (repair.severity, repair.key))
+
+
+def _with_one_full_stop(repair: Repair) -> Repair:
+    """Reasons of errors end with a full stop, others do not."""
+    return replace(repair, sentence=f"{repair.sentence[:-2]}.") if repair.sentence.endswith("..") else repair
 
 
 def _failed_jobs(_now: datetime) -> Iterator[Repair]:

@@ -106,6 +106,7 @@ def test_the_help_of_what_runs_here_leaves_nothing_behind(name: str, tmp_path: P
         (["migrate", "--typo"], 2),
         (["serve"], 1),
         (["up", "--state", "state", "--typo"], 2),
+        (["up", "--host", "192.0.2.7", "--port", "0"], 1),  # an address that no machine has
     ],
 )
 def test_options_that_do_not_fit_make_no_state(arguments: list[str], status: int, tmp_path: Path) -> None:

@@ -95,6 +95,15 @@ def test_rows_are_not_looked_for_before_there_are_tables(monkeypatch: pytest.Mon
     assert (found["stored files"].state, "tables" in found["stored files"].says) == ("warning", True)
 
 
+def test_nothing_is_written_below_the_mount_point_of_a_share_that_is_gone(settings: Settings, tmp_path: Path) -> None:
+    store = {"BACKEND": "coterie.storage.files.DurableFileSystemStorage", "OPTIONS": {"location": tmp_path / "blobs"}}
+    settings.STORAGES = {**settings.STORAGES, "default": store}
+    now = timezone.now()
+    Blob.objects.create(sha256="0" * 64, size_bytes=1, created_at=now, kept_at=now)
+    assert (states("storage"), states("stored files")) == (["warning"], ["wrong"])
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_store_that_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     store = store_of("default")
     monkeypatch.setattr(store, "create", lambda name, content: bool(store.save(name, _file(content))))

@@ -1,6 +1,7 @@
 """A server process knows that the storage is away, and that it is back, without anybody asking for a file."""
 
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from coterie.core.away import AWAY, STORAGE
 from coterie.core.scheduler_heartbeat import record_pulse
+from coterie.storage import objects
 from coterie.storage.files import DurableFileSystemStorage
 from coterie.storage.interface import StorageUnavailable
 from coterie.storage.watching import FOLDER, look
@@ -55,6 +57,19 @@ def test_one_that_is_only_read_from_is_away_until_it_takes_something(
         assert STORAGE in AWAY
     look(store)
     assert STORAGE not in AWAY
+
+
+def test_one_that_accepts_connections_and_says_nothing_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "ANSWER_S", 0.2)
+    monkeypatch.setattr(objects, "RETRIED_S", 0.1)
+    place = {"folder": "blobs", "bucket": "b", "prefix": "", "region": "r", "key_id": "k", "secret": "s"}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        store = objects.ObjectStorage(endpoint=endpoint, public_endpoint="", **place)
+        look(store)
+        assert STORAGE in AWAY
+        with pytest.raises(StorageUnavailable, match=r"no answer within 0.2 s, to PUT http://.*/name.$"):
+            store.create("name", b"content")
 
 
 @pytest.mark.django_db
