@@ -2,6 +2,7 @@
 
 import fcntl
 import gc
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from tests.examples import register_profiles
 from tests.system.processes import ROOT, environment
 
 register_profiles()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell gives that to what it runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until all is imported: nothing of that is garbage
 
 LANES = 3

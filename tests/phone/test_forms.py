@@ -37,6 +37,7 @@ def offer(world: World, version: str, *more: str) -> None:
     subprocess.run(command, env=environment(state=str(world.platform.state)), check=True, cwd=ROOT)
 
 
+@pytest.mark.long
 def test_a_phone_measures_the_forms_of_its_version_and_passes_over_what_does_not_run(
     world: World, phones: NewPhone, tmp_path: Path
 ) -> None:

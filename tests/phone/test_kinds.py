@@ -73,6 +73,7 @@ def test_two_rounds_are_counted_and_what_the_kind_keeps_is_kept(
         assert kept["hasOwn"] == (name in OWN)
 
 
+@pytest.mark.long
 def test_trees_grow_from_a_phones_sums(
     world: World, phones: NewPhone, recipe_pairs: Mapping[str, str], tmp_path: Path
 ) -> None:
