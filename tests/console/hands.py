@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import pytest
 from playwright.sync_api import FileChooser, Locator, Page, expect
 
 from tests.console.browser import settle
@@ -120,3 +121,7 @@ class Keyboard(Hand):
             self.page.keyboard.press("ArrowDown")
         self.page.keyboard.press("Enter")
         self.page.keyboard.press("Escape")
+
+
+HANDS = (Mouse, pytest.param(Keyboard, marks=pytest.mark.long))
+"""By which a task is done: `make test-long` tries the keyboard, which takes twice as long."""

@@ -12,7 +12,7 @@ from coterie_learning.local.distill import Distill
 from coterie_learning.local.second_order import SecondOrder
 from coterie_learning.plan import presets
 from tests.console.browser import person, settle, sign_in
-from tests.console.hands import Hand, Keyboard, Mouse
+from tests.console.hands import HANDS, Hand, Keyboard, Mouse
 from tests.console.seeded import ADMINISTRATOR, SeededFleet, seeded_fleet
 from tests.console.tasks import (
     MOST_PRESSES,
@@ -86,7 +86,7 @@ def opened(window: BrowserContext) -> Page:
     return page
 
 
-@pytest.mark.parametrize("hand", [Mouse, Keyboard])
+@pytest.mark.parametrize("hand", HANDS)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_it_is_done(
     task: Task, hand: type[Hand], window: BrowserContext, fleet: SeededFleet, tmp_path_factory: pytest.TempPathFactory
@@ -100,7 +100,7 @@ def test_it_is_done(
     assert worker.presses == task.presses
 
 
-@pytest.mark.parametrize("hand", [Mouse, Keyboard])
+@pytest.mark.parametrize("hand", HANDS)
 @pytest.mark.parametrize("preset", TRIED)
 def test_a_federation_can_be_made_from_a_preset(
     hand: type[Hand], preset: str, window: BrowserContext, fleet: SeededFleet, tmp_path: Path
@@ -119,7 +119,7 @@ def test_a_federation_can_be_made_from_a_preset(
     assert scene.hand.presses <= MOST_PRESSES
 
 
-@pytest.mark.parametrize("hand", [Mouse, Keyboard])
+@pytest.mark.parametrize("hand", HANDS)
 @pytest.mark.parametrize("preset", ["colla", "colla+cartel"])
 def test_a_federation_that_learns_from_a_cloud_model_can_be_made(
     hand: type[Hand], preset: str, window: BrowserContext, fleet: SeededFleet, tmp_path: Path
@@ -135,7 +135,7 @@ def test_a_federation_that_learns_from_a_cloud_model_can_be_made(
     assert (names[made["pair"]], names[made["cloud_data"]]) == (TAUGHT, f"{TAUGHT}, collected by hand")
 
 
-@pytest.mark.parametrize("hand", [Mouse, Keyboard])
+@pytest.mark.parametrize("hand", HANDS)
 def test_a_version_is_tried_in_phases_each_with_its_time_and_threshold(
     hand: type[Hand], window: BrowserContext, fleet: SeededFleet, tmp_path: Path
 ) -> None:
