@@ -13,6 +13,7 @@ import { type Limiting, limitsPart } from "./limits";
 import { ownModelPart } from "./own_model";
 import { peersPart } from "./peers";
 import { questionPart } from "./questions";
+import { receiptLines } from "./receipts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -225,14 +226,10 @@ function toldUnderNoise({ told, choices }: Shown, { tell }: Asked): HTMLElement 
 }
 
 function left(receipts: readonly Receipt[]): HTMLElement {
-  const items = receipts.map(({ at, what, bytes, body }) => {
-    const line = `${new Date(at).toLocaleString()}: ${what}, ${bytes.toLocaleString()} bytes`;
-    return body === null ? el("span", {}, line) : el("details", {}, el("summary", {}, line), el("pre", {}, body));
-  });
   const made = section(
     "What left this device",
     el("p", { className: "quiet" }, `The latest ${receipts.length}, newest first; open one to read it word by word.`),
-    list(items),
+    list(receiptLines(receipts)),
   );
   made.id = "receipts";
   return made;
