@@ -1,6 +1,7 @@
 """An ONNX graph in onnxruntime, configured for small devices."""
 
 import ctypes
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -9,6 +10,9 @@ import onnxruntime as ort
 
 from coterie_agent.errors import AgentError
 from coterie_wire.tensors import Array
+
+OUTSIDE_A_TABLE = re.compile(r"idx=(-?\d+) must be within the inclusive range \[-\d+,(\d+)\]")
+"""Of onnxruntime, where a whole number of a sample, as of a word, chooses a row that a table does not have."""
 
 
 class Graph:
@@ -39,12 +43,12 @@ class Graph:
     def run(self, outputs: Sequence[str], feeds: Mapping[str, ort.OrtValue]) -> list[ort.OrtValue]:
         """The named outputs; nothing is copied.
 
-        Raises AgentError ``model.broken``.
+        Raises AgentError ``data.does_not_fit`` or ``model.broken``.
         """
         try:
             values: list[ort.OrtValue] = self._session.run_with_ort_values(outputs, feeds)
         except Exception as error:  # onnxruntime's exceptions share no base class
-            raise AgentError("model.broken", f"the graph failed: {error}") from error
+            raise _failure(error) from error
         return values
 
     def bind(self, inputs: Mapping[str, ort.OrtValue], outputs: Mapping[str, ort.OrtValue]) -> ort.IOBinding:
@@ -59,12 +63,21 @@ class Graph:
     def run_bound(self, binding: ort.IOBinding) -> None:
         """Writes the outputs bound; what else the graph gives is dropped.
 
-        Raises AgentError ``model.broken``.
+        Raises AgentError ``data.does_not_fit`` or ``model.broken``.
         """
         try:
             self._session.run_with_iobinding(binding)
         except Exception as error:  # onnxruntime's exceptions share no base class
-            raise AgentError("model.broken", f"the graph failed: {error}") from error
+            raise _failure(error) from error
+
+
+def _failure(error: Exception) -> AgentError:
+    """Why a run failed; numbers of samples that the model has no row for are no fault of the graph."""
+    outside = OUTSIDE_A_TABLE.search(str(error))
+    if outside is None:
+        return AgentError("model.broken", f"the graph failed: {error}")
+    found, last = outside.groups()
+    return AgentError("data.does_not_fit", f"a sample holds the whole number {found}, the model knows 0 to {last}")
 
 
 def value(array: Array) -> ort.OrtValue:

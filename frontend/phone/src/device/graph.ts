@@ -42,20 +42,31 @@ export class Graph {
     return new Graph(session, given);
   }
 
-  /** All outputs by name. Throws CodedError `model.broken`. */
+  /** All outputs by name. Throws CodedError `data.does_not_fit` or `model.broken`. */
   async run(feeds: ReadonlyMap<string, AnyTensor>): Promise<Map<string, AnyTensor>> {
     try {
       const given = Object.fromEntries([...feeds].map(([name, tensor]) => [name, passed(tensor)]));
       const found = await this.session.run(given, this.outputs);
       return new Map(this.outputs.map((name) => [name, taken(found[name] as ort.Tensor)]));
     } catch (error) {
-      throw new CodedError("model.broken", `the graph failed: ${(error as Error).message}`);
+      throw failure((error as Error).message);
     }
   }
 
   async close(): Promise<void> {
     await this.session.release();
   }
+}
+
+/** Of onnxruntime, where a whole number of a sample, as of a word, chooses a row that a table does not have. */
+const OUTSIDE_A_TABLE = /idx=(-?\d+) must be within the inclusive range \[-\d+,(\d+)\]/;
+
+/** Why a run failed; numbers of samples that the model has no row for are no fault of the graph. */
+export function failure(message: string): CodedError {
+  const outside = OUTSIDE_A_TABLE.exec(message);
+  if (outside === null) return new CodedError("model.broken", `the graph failed: ${message}`);
+  const [, found, last] = outside;
+  return new CodedError("data.does_not_fit", `a sample holds the whole number ${found}, the model knows 0 to ${last}`);
 }
 
 const passed = ({ dtype, data, shape }: AnyTensor): ort.Tensor => new ort.Tensor(dtype, data, shape);
