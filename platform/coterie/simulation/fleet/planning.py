@@ -230,7 +230,9 @@ class _Search:
         """Why it misses the goal, as a sentence; None: it does not."""
         goal = self.goal
         if figures.reaches_s is None:
-            return f"reaches {figures.accuracy:.3f} of {goal.accuracy:.3f} in {in_words(goal.within_s)}"
+            is_cut = self.run.drift is None and figures.rounds >= self.run.rounds
+            ended = f"{self.run.rounds} rounds, and no more were tried" if is_cut else in_words(goal.within_s)
+            return f"reaches {figures.accuracy:.3f} of {goal.accuracy:.3f} in {ended}"
         if goal.bytes_per_device is not None and figures.bytes_per_device > goal.bytes_per_device:
             return f"takes {figures.bytes_per_device / goal.bytes_per_device:.1f} times the bytes"
         if goal.joules_per_device is not None and figures.joules_per_device > goal.joules_per_device:
