@@ -36,9 +36,13 @@ def choose_state(state: Path | None) -> None:
 
 
 def need_state(state: Path | None) -> None:
-    """`choose_state`, for a command that works on what is there. Raises Failed where nothing is."""
+    """`choose_state`, for a command that works on what is there. Raises Failed where nothing is, or another user's."""
     choose_state(state)
     env = Env.read()
+    for path in (env.state, env.state / DATABASE, env.state / "secret-key"):
+        if os.access(path, os.F_OK) and not os.access(path, os.R_OK | os.W_OK):
+            sentence = f"{path.absolute()} is another user's: run this as the user that the platform runs as."
+            raise Failed("cli.state_unusable", sentence)
     if env.mode == "embedded" and not (env.state / DATABASE).is_file():
         raise Failed(
             "cli.no_state",
