@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psutil
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from coterie.child.job import Limits
@@ -114,8 +114,9 @@ class Presence:
         while True:
             try:
                 register(timezone.now(), gpus=gpus)
-            except DatabaseError:
-                logger.warning("this host could not say that it is there; trying again", exc_info=True)
+            except (DatabaseError, InterfaceError) as error:
+                why = " ".join(str(error).split())
+                logger.warning("this host could not say that it is there; trying again: %s", why)
             finally:
                 connection.close()
             if self._done.wait(HEARTBEAT_S):

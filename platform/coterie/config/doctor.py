@@ -48,15 +48,23 @@ class Finding(NamedTuple):
 
 
 def examine() -> Iterator[Finding]:
-    """Run all checks, one after the other; one that fails does not stop the others."""
+    """Run all checks, one after the other; one that fails does not stop the others.
+
+    What reads the database is not looked at where it does not answer: each would wait for it again.
+    """
+    answers = True
     for about, check in CHECKS.items():
         try:
+            if about in ON_TABLES and not answers:
+                yield Finding(about, "warning", "was not looked at, since the database does not answer")
+                continue
             if about in ON_ROWS and not _tables_are_ours():
                 yield Finding(about, "warning", "was not looked at, since the tables are not those of this version")
                 continue
             for state, says in check():
                 yield Finding(about, state, says)
         except (DatabaseError, InterfaceError, redis.RedisError, CoterieError, OSError, ValueError) as error:
+            answers = answers and about != "database"
             yield Finding(about, "wrong", _sentence(error))
 
 
@@ -270,3 +278,5 @@ CHECKS: dict[str, Callable[[], Told]] = {
 }
 ON_ROWS = {"signing key", "devices' certificates", "stored files"}
 """Checks that read the platform's tables."""
+ON_TABLES = {"tables", "storage", *ON_ROWS}
+"""Checks that begin by asking the database."""

@@ -58,7 +58,7 @@ class Leadership:
             query = "SELECT 1" if self._leads else "SELECT pg_try_advisory_lock(%s)"
             row = self._session.execute(query, None if self._leads else [LOCK_NUMBER]).fetchone()
         except psycopg.Error as error:
-            logger.warning("the database does not tell which beat acts: %s", error)
+            logger.warning("the database does not tell which beat acts: %s", " ".join(str(error).split()))
             self.resign()
             return False
         return row is not None and bool(row[0])

@@ -342,6 +342,8 @@ LOGGING = {
         # What is wrong with a request its sender is told; who does it again and again, the door logs once.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "ERROR"},
+        # One line for each batch of spans that a collector did not take, not one for each attempt.
+        "opentelemetry.exporter": {"level": "ERROR"},
         "coterie": {"level": "INFO"},
     },
 }

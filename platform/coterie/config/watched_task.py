@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from celery import Task
 from celery.exceptions import Retry
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
 from redis import RedisError
 
 from coterie.config.monitoring.liveness import LIFE
@@ -52,6 +53,17 @@ HEARTBEAT = TaskHeartbeat()
 """Of this process."""
 
 
+def _why_later(error: Exception) -> str | None:
+    """What the work lacks that becomes available by itself; None: it has failed.
+
+    SQLite raises the same errors for mistakes of ours.
+    """
+    if isinstance(error, (OperationalError, InterfaceError)) and connection.vendor == "postgresql":
+        return " ".join(str(error).split())
+    lack = lack_of(error)
+    return None if lack is None else lack.sentence
+
+
 class WatchedTask(AnyTask):
     """Celery's, with its outcome ``done``, ``retried`` or ``failed``."""
 
@@ -76,10 +88,10 @@ class WatchedTask(AnyTask):
             outcome = "retried"
             raise
         except Exception as error:
-            lack = lack_of(error) if self.name in settings.PERIODIC_TASKS else None
-            if lack is None:
+            why = _why_later(error) if self.name in settings.PERIODIC_TASKS else None
+            if why is None:
                 raise
-            logger.warning("%s is done the next time: %s", self.name, lack.sentence)
+            logger.warning("%s is done the next time: %s", self.name, why)
             return None
         finally:
             TASKS.labels(self.name, outcome).inc()

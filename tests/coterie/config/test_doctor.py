@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -102,6 +103,17 @@ def test_nothing_is_written_below_the_mount_point_of_a_share_that_is_gone(settin
     Blob.objects.create(sha256="0" * 64, size_bytes=1, created_at=now, kept_at=now)
     assert (states("storage"), states("stored files")) == (["warning"], ["wrong"])
     assert not list(tmp_path.iterdir())
+
+
+def test_a_database_that_is_away_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> object:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setitem(CHECKS, "database", refuse)
+    found = {finding.about: finding for finding in examine()}
+    assert (found["database"].state, found["database"].says) == ("wrong", "connection refused")
+    for about in ("tables", "storage", "signing key", "devices' certificates", "stored files"):
+        assert (found[about].state, "the database does not answer" in found[about].says) == ("warning", True)
 
 
 def test_a_store_that_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

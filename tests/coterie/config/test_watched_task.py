@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import OperationalError
 from pytest_django.fixtures import Settings
 
 from coterie.config.celery import app
@@ -32,6 +33,29 @@ def test_periodic_work_without_its_files_is_done_the_next_time(
     with caplog.at_level(logging.WARNING):
         task()
     assert "tests.watched_task is done the next time" in caplog.text and "the bucket is not there" in caplog.text
+
+
+@pytest.mark.parametrize("vendor", ["postgresql", "sqlite"])
+def test_periodic_work_without_its_database_is_done_the_next_time(
+    vendor: str, settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.PERIODIC_TASKS = {NAME: 60.0}
+    monkeypatch.setattr("coterie.config.watched_task.HEARTBEAT.beat", lambda: None)
+    monkeypatch.setattr("coterie.config.watched_task.connection.vendor", vendor, raising=False)
+
+    def query() -> None:
+        raise OperationalError("connection refused\n\tIs the server running?")
+
+    task = app.task(query, name=NAME)
+    try:
+        if vendor == "sqlite":  # where a missing column is told by the same error
+            with pytest.raises(OperationalError):
+                task()
+        else:
+            task()
+            assert "is done the next time: connection refused Is the server running?" in caplog.messages[-1]
+    finally:
+        app.tasks.pop(NAME)
 
 
 def test_other_work_without_its_files_fails(task: Callable[[], None], settings: Settings) -> None:

@@ -1,5 +1,7 @@
 """``coterie doctor``: look at everything that a platform needs, from where this runs."""
 
+import logging
+
 from django.core.management.base import CommandError
 
 from coterie.config.doctor import Finding, examine
@@ -19,6 +21,8 @@ class Command(ReportingCommand):
 
     def handle(self, *_args: object, as_json: bool, **_options: object) -> None:
         """Examine it. Raises CommandError where something is wrong."""
+        for repeated in ("psycopg.pool", "coterie.core.away"):  # the findings say it
+            logging.getLogger(repeated).setLevel(logging.ERROR)
         found: list[Finding] = []
         for finding in examine():
             found.append(finding)
