@@ -533,4 +533,5 @@ def _status(now: Now) -> Status:
         budget_wait=now.budget_wait,
         update_wait=now.update_wait,
         island=now.island,
+        federations=(now.directive.federations or ()) if now.directive else (),
     )

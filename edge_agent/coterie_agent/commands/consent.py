@@ -8,6 +8,7 @@ from coterie_agent.config import load_config
 from coterie_agent.consent import Consent, ConsentPart, parts_of
 from coterie_agent.home import Home
 from coterie_agent.store.opened import Store
+from coterie_learning.consent import FEDERATION
 
 
 class OwnersParts(msgspec.Struct, frozen=True):
@@ -25,10 +26,17 @@ def run(arguments: Arguments) -> Output:
             consent.take_back(arguments.take_back, how="terminal")
         elif arguments.give_again:
             consent.give_again(arguments.give_again, how="terminal")
-        return _output(store)
-
-
-def _output(store: Store) -> Output:
-    parts = parts_of(store.agreements, federations=())
+        known = _federations(store)
+        parts = parts_of(store.agreements, federations=known)
     lines = [f"{'taken back' if one.is_withdrawn else 'agreed'}: {one.part}: {one.words}" for one in parts]
+    name = (arguments.take_back or "").removeprefix(FEDERATION)
+    if name != arguments.take_back and name not in known:
+        lines.append(f"this device knows no federation {name!r}; it knows {', '.join(known) or 'none yet'}")
     return Output(OwnersParts(parts), lines or ["nothing was agreed to yet"])
+
+
+def _federations(store: Store) -> tuple[str, ...]:
+    """The device's federations as the platform last named them, and those in whose rounds it was of late."""
+    status = store.journal.status()
+    named = () if status is None else status.federations
+    return tuple(dict.fromkeys((*named, *(done.federation for done in store.work.outcomes() if done.federation))))

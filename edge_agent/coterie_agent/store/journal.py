@@ -54,6 +54,8 @@ class Status(msgspec.Struct, frozen=True):
     """What the pending update of the agent waits for; None: it does not wait, or there is none."""
     island: IslandStatus | None = None
     """None: the device takes part in no island, or the platform is reachable."""
+    federations: tuple[str, ...] = ()
+    """Names of the device's federations that have not ended, as the platform last said."""
 
 
 class SentBytes(msgspec.Struct, frozen=True):
