@@ -42,7 +42,7 @@ def solved() -> ModelSpec:
         "line": ("weight", "bias", "gradients", "curvatures"),
     }
     parameters = tuple(TensorSpec(f"{of}.{name}", "float32", (2,)) for of in names for name in names[of])
-    return msgspec.structs.replace(classifier(head=False), parameters=parameters)
+    return msgspec.structs.replace(classifier(head=False), parameters=parameters, optimiser_state=())
 
 
 @pytest.mark.parametrize(("slot", "kind"), KINDS)
@@ -91,6 +91,9 @@ def test_a_model_that_is_solved_is_refused_where_devices_descend() -> None:
         solved(), parameters=(*solved().parameters, TensorSpec("large", "float32", (2**20,)))
     )
     assert [reason.code for _, reason in solving.misfits(large, EVERYTHING)] == ["plan.too_large"]
+    steps = msgspec.structs.replace(solved(), optimiser_state=(TensorSpec("velocity.weight", "float32", (3, 2)),))
+    (misfit,) = solving.misfits(steps, EVERYTHING)
+    assert (misfit.slot, misfit.reason.code) == ("local", "plan.takes_steps")
 
 
 @pytest.mark.parametrize("kinds", [{"local": {"kind": "scaffold"}}, {"merge": {"kind": "scaffold"}}])

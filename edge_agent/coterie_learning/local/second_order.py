@@ -46,6 +46,11 @@ class SecondOrder(Local, frozen=True, tag="second_order"):
         if model is not None and not solved_models(spec.name for spec in model.parameters):
             detail = "the model has no tables of gradients and curvatures; take local sgd, or a model that is solved"
             return Reason("plan.needs_tables", detail)
+        if model is not None and model.optimiser_state:
+            detail = (
+                "the model was submitted with an optimiser that takes steps, so that nothing is summed in its tables"
+            )
+            return Reason("plan.takes_steps", f"{detail}; submit it with the recipe's optimiser second_order")
         return super().misfit(plan, model, resources)
 
 

@@ -39,12 +39,14 @@ from coterie.compile.ranges import Range, ranges_of
 from coterie.compile.recipe import Recipe
 from coterie.compile.recipe.loss.custom import Custom
 from coterie.compile.recipe.loss.next_token import NextToken
+from coterie.compile.recipe.optimiser.second_order import SecondOrder
 from coterie.compile.recipe.trains.whole import Whole
 from coterie.compile.signature import Signature
 from coterie.compile.sizes import Sources
 from coterie.compile.source_locations import SourceLocation
 from coterie.compile.trace import trace
 from coterie.compile.train_step import train_step
+from coterie_learning.second_order import solved_models
 from coterie_wire.bundle import ModelSpec, TensorSpec
 from coterie_wire.contract import (
     DISTILLATION,
@@ -72,6 +74,10 @@ class CompiledModel(NamedTuple):
     """The ranges of integer inputs and targets, where the programs show them."""
 
 
+def _usual_recipe(program: ExportedProgram) -> Recipe:
+    return Recipe(optimiser=SecondOrder()) if solved_models(program.state_dict) else Recipe()
+
+
 def compile_model(
     program: ExportedProgram,
     recipe: Recipe | None = None,
@@ -81,13 +87,14 @@ def compile_model(
 ) -> CompiledModel:
     """The graphs and initial parameters of `program`; `export_module` makes one of an nn.Module.
 
-    `recipe` is by default cross-entropy and SGD over all parameters. `batch_size` is the fixed number of samples in a
+    `recipe` is by default cross-entropy and SGD over all parameters, or sums of second derivatives where the model has
+    tables for them. `batch_size` is the fixed number of samples in a
     train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
     BatchOutOfRange, BatchBecameConstant, LengthBecameConstant, UnboundedLength, UnsupportedSignature, UnsupportedLoss,
     LossMismatch, NothingTrains, UnsupportedParameter or NoGradient.
     """
-    recipe = Recipe() if recipe is None else recipe
+    recipe = _usual_recipe(program) if recipe is None else recipe
     loss = criterion(recipe.loss, loss_program)
     checked = check_program(program, loss, recipe.trains)
     if isinstance(loss, LossProgram):
