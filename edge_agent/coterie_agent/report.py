@@ -264,9 +264,12 @@ def _updated_wait(wait: Reason, own: Sequence[Reason]) -> Reason:
 
 
 def _waits(running: bool, status: Status | None) -> tuple[Reason, ...]:
-    """What `status` says that it waits for; of an agent that does not run, only that: the rest was so when it ended."""
+    """What `status` says that it waits for; of an agent that does not run, that and what ended it: the rest was so as
+    it ran.
+    """
     if not running:
-        return (Reason("agent.not_running", "the agent is not running; start it with: coterie-agent run"),)
+        not_running = Reason("agent.not_running", "the agent is not running; start it with: coterie-agent run")
+        return (not_running,) if status is None or status.ended is None else (status.ended, not_running)
     waits: list[Reason] = []
     if status is not None:
         waits += status.blockers

@@ -21,6 +21,7 @@ from coterie_agent.device_log.rule import sends_log
 from coterie_agent.device_log.thread import LogThread
 from coterie_agent.discovery.book import AddressBook, PeerService
 from coterie_agent.discovery.opened import CurrentAddresses, Discovery, open_discovery
+from coterie_agent.errors import reason_of
 from coterie_agent.exclusions import Exclusions
 from coterie_agent.forgetting import forget_platform
 from coterie_agent.gossip.handler import MAX_BODY_BYTES
@@ -534,4 +535,5 @@ def _status(now: Now) -> Status:
         update_wait=now.update_wait,
         island=now.island,
         federations=(now.directive.federations or ()) if now.directive else (),
+        ended=None if now.ending is None else reason_of(now.ending),
     )

@@ -51,6 +51,12 @@ def test_a_device_that_does_not_run_says_so_and_not_what_it_waited_for_as_it_ran
         assert make_report(home, joined).waits == (no_samples,)
 
 
+def test_what_ended_it_is_told_first(joined: Store, home: Home) -> None:
+    revoked = Reason("fleet.revoked", "An operator has revoked this device.")
+    joined.journal.write_status(msgspec.structs.replace(waiting_for(revoked), ended=revoked))
+    assert [reason.code for reason in make_report(home, joined).waits] == ["fleet.revoked", "agent.not_running"]
+
+
 def test_the_round_in_hand_is_told_by_its_federation(joined: Store, home: Home, platform: FakePlatform) -> None:
     platform.assign("a1")
     assert platform.assignment is not None

@@ -28,6 +28,7 @@ from coterie_learning.codec.int8 import Int8
 from coterie_learning.consent import WORDS
 from coterie_learning.local import StepScalars
 from coterie_learning.local.sgd import Sgd
+from coterie_wire.conditions import Reason
 from coterie_wire.contract import input_size
 from coterie_wire.messages import OfferUpdate, PrivacyBudget, ReleaseAssignment
 from coterie_wire.structs import from_json
@@ -357,6 +358,8 @@ def test_a_revoked_device_ends_and_keeps_its_samples(
     assert agent.error is not None
     assert agent.error.exit_code is Exit.REVOKED
     assert stocked.samples.count() == 60
+    status = stocked.journal.status()
+    assert status is not None and status.ended == Reason("fleet.revoked", "this device was revoked")
 
 
 def test_a_lost_socket_is_opened_again(platform: FakePlatform, new_agent: NewAgent) -> None:

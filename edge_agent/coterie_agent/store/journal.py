@@ -56,6 +56,8 @@ class Status(msgspec.Struct, frozen=True):
     """None: the device takes part in no island, or the platform is reachable."""
     federations: tuple[str, ...] = ()
     """Names of the device's federations that have not ended, as the platform last said."""
+    ended: Reason | None = None
+    """The error that ended the agent, such as a revocation; None: it runs, or was stopped."""
 
 
 class SentBytes(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ ANSWERED = re.compile(r"<Code>([^<]+)</Code>\s*<Message>([^<]+)</Message>")
 """What the store says of a request that it refuses."""
 INNERMOST = re.compile(r'(?:message|error): (?:"([^"]+)"|(\w+\(\s*\w+))')
 """What obstore prints below its sentence where no answer came; the last is the cause."""
-SILENT = "kind: Timeout"
+SILENT, HUNG_UP = "kind: Timeout", "IncompleteMessage"
 ASKED = re.compile(r"performing ([A-Z]+ \S+)")
 
 
@@ -234,6 +234,8 @@ def _sentence(error: Exception) -> str:
         cause = f"{unescape(answer[2]).rstrip('.')} ({answer[1]})"
     elif SILENT in text:
         cause = f"no answer within {ANSWER_S} s"
+    elif HUNG_UP in text:
+        cause = "the connection ended without an answer"
     elif innermost := INNERMOST.findall(text):
         said, named = innermost[-1]
         cause = said or "".join(named.split()) + ")"

@@ -2,6 +2,8 @@
 
 import shutil
 import socket
+import socketserver
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,11 @@ from coterie.storage import objects
 from coterie.storage.files import DurableFileSystemStorage
 from coterie.storage.interface import StorageUnavailable
 from coterie.storage.watching import FOLDER, look
+
+
+def at(endpoint: str) -> objects.ObjectStorage:
+    place = {"folder": "blobs", "bucket": "b", "prefix": "", "region": "r", "key_id": "k", "secret": "s"}
+    return objects.ObjectStorage(endpoint=endpoint, public_endpoint="", **place)
 
 
 @pytest.fixture
@@ -62,14 +69,28 @@ def test_one_that_is_only_read_from_is_away_until_it_takes_something(
 def test_one_that_accepts_connections_and_says_nothing_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "ANSWER_S", 0.2)
     monkeypatch.setattr(objects, "RETRIED_S", 0.1)
-    place = {"folder": "blobs", "bucket": "b", "prefix": "", "region": "r", "key_id": "k", "secret": "s"}
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        store = objects.ObjectStorage(endpoint=endpoint, public_endpoint="", **place)
+        store = at(f"http://127.0.0.1:{silent.getsockname()[1]}")
         look(store)
         assert STORAGE in AWAY
         with pytest.raises(StorageUnavailable, match=r"no answer within 0.2 s, to PUT http://.*/name.$"):
             store.create("name", b"content")
+
+
+def test_one_that_hangs_up_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "TRIES", 1)
+
+    class HangsUp(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), HangsUp) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            with pytest.raises(StorageUnavailable, match=r"the connection ended without an answer|reset by peer"):
+                at(f"http://127.0.0.1:{server.server_address[1]}").create("name", b"content")
+        finally:
+            server.shutdown()
 
 
 @pytest.mark.django_db
