@@ -26,7 +26,8 @@ def own_scenario(pair: Path, data: Path) -> Scenario:
         raise DoesNotFit(detail=f"streams do not take {pair.name} yet: {problem}")
     only = spec.inputs[0].name if len(spec.inputs) == 1 else "x"
     dtype: Literal["float32", "int64"] = "int64" if dtypes_of(spec) == {"int64"} else "float32"
-    stream = Users(file=str(data), input=only, classes=spec.classes, dtype=dtype)
+    inputs = tuple(tensor.name for tensor in spec.inputs)
+    stream = Users(file=str(data), input=only, inputs=inputs, classes=spec.classes, dtype=dtype)
     raw = {
         "title": f"{pair.name} on {data.name}",
         "devices": stream.users(),

@@ -85,6 +85,12 @@ def test_each_user_is_a_device_and_learns_with_the_others(plan: str, pair: Write
     assert outcome.scenario == "device.pt2 on samples.npz"
 
 
+def test_arrays_that_are_no_input_of_the_model_are_left_alone(plan: str, pair: Write, data: Write) -> None:
+    """As when each sample was taken, which a fleet may be divided or drift by."""
+    with_time = simulated(plan, pair(), data(time=np.arange(USERS * EACH)))
+    assert with_time == simulated(plan, pair(), data())
+
+
 def test_fewer_devices_are_the_first_users(plan: str, pair: Write, data: Write) -> None:
     assert len(simulated(plan, pair(), data(), devices=3).devices) == 3
 

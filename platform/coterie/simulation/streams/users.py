@@ -16,7 +16,7 @@ from coterie_wire.archives import Numbers
 from coterie_wire.bundle import TensorSpec
 from coterie_wire.tensors import Array
 
-LABELS = "y"
+LABELS, INPUT = "y", "x"
 
 
 class Users(Stream, frozen=True, tag="users"):
@@ -27,6 +27,9 @@ class Users(Stream, frozen=True, tag="users"):
         "user"
     )
     input: Annotated[str, Meta(min_length=1, description="what the model calls the input that the file calls x")] = "x"
+    inputs: Annotated[
+        tuple[str, ...], Meta(description="the model's inputs; none named: all arrays but y and the user's")
+    ] = ()
     dtype: Annotated[Literal["float32", "int64"], Meta(description="what the model takes: numbers, or whole ones")] = (
         "float32"
     )
@@ -60,9 +63,10 @@ class Users(Stream, frozen=True, tag="users"):
     def _inputs(self, arrays: Mapping[str, Numbers]) -> Mapping[str, Array]:
         found: dict[str, Array] = {}
         for name, array in arrays.items():
-            if name in (LABELS, self.user):
+            is_beside = bool(self.inputs) and name not in (INPUT, *self.inputs)
+            if name in (LABELS, self.user) or is_beside:
                 continue
-            spec = TensorSpec(self.input if name == "x" else name, self.dtype, array.shape[1:])
+            spec = TensorSpec(self.input if name == INPUT else name, self.dtype, array.shape[1:])
             found[spec.name] = typed_in(Path(self.file), name, array, spec)
         return found
 
