@@ -76,6 +76,8 @@ def compare_ways(asked: ComparisonOptions, scenario: Scenario, *, report: Report
     """Run all four on the same devices and samples. Raises DoesNotFit, and what `simulate` raises."""
     if not asked.plan.pace.holds_rounds():
         raise DoesNotFit(detail=f"the federated way holds rounds, and pace {asked.plan.pace.name} does not")
+    if asked.target is not None and not 0 < asked.target <= 1:
+        raise DoesNotFit(detail=f"the target is {asked.target:g}, and an accuracy is above 0 and at most 1")
     contenders = dict(_contenders(asked.plan))
     outcomes: dict[WayName, SimulationOutcome] = {}
     # Plans ask more of a model than baselines do: one that does not fit is refused before the baselines run.

@@ -51,6 +51,13 @@ def digits(count: int) -> Dataset:
     return Dataset({"x": rng.normal(size=(count, 1, 8, 8)).astype(np.float32)}, rng.integers(0, 4, count))
 
 
+@pytest.mark.parametrize("target", [0.0, 3.0])
+def test_a_target_that_is_no_accuracy_is_refused(target: float) -> None:
+    asked = ComparisonOptions(parse_plan(ROUNDS_OFTEN), scenario().devices, target=target)
+    with pytest.raises(DoesNotFit, match="at most 1"):
+        compare_ways(asked, scenario(), report=unreported)
+
+
 def test_a_plan_that_does_not_fit_is_refused_before_the_baselines_run() -> None:
     told: list[SimulationProgress] = []
     plan = parse_plan({**ROUNDS_OFTEN, "merge": {"kind": "trusted_root"}})

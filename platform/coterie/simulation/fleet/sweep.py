@@ -90,11 +90,12 @@ class SweepOutcome(msgspec.Struct, frozen=True):
 
 
 def parse_dimension(text: str) -> Dimension:
-    """``SLOT.FIELD=VALUE,VALUE``. Raises DoesNotFit."""
+    """``SLOT.FIELD=VALUE,VALUE``, or ``SLOT=KIND,KIND``. Raises DoesNotFit."""
     path, _, listed = text.partition("=")
-    slot, _, field = path.partition(".")
-    if not (slot and field and listed):
-        raise DoesNotFit(detail=f"{text!r} is not SLOT.FIELD=VALUE,VALUE, like local.learning_rate=0.03,0.1")
+    if not all((*path.split("."), listed)) or ("." not in path and path not in SLOTS):
+        raise DoesNotFit(
+            detail=f"{text!r} is not SLOT.FIELD=VALUE,VALUE, like local.learning_rate=0.03,0.1 or codec=int8,float32"
+        )
     return Dimension(path, [_value(one) for one in listed.split(",")])
 
 
@@ -123,10 +124,12 @@ def check_seeds(seeds: int) -> None:
 def changed(plan: Plan, values: Values) -> Plan:
     """`plan` with other kinds and hyperparameters. Raises DoesNotFit, with what the plan says of them.
 
-    Another kind keeps the hyperparameters that both kinds have, and has its defaults of the others.
+    Another kind keeps the hyperparameters that both kinds have, and has its defaults of the others. A slot alone is its
+    kind.
     """
     document = plan_document(plan)
-    for path, value in sorted(values.items(), key=lambda one: not one[0].endswith(KIND)):
+    chosen = {path if "." in path else f"{path}{KIND}": value for path, value in values.items()}
+    for path, value in sorted(chosen.items(), key=lambda one: not one[0].endswith(KIND)):
         slot, *names = path.split(".")
         place = document.get(slot)
         for name in names[:-1]:

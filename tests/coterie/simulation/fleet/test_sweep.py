@@ -89,6 +89,7 @@ def test_any_slot_can_be_changed() -> None:
     plan = changed(parse_plan(PLAN), {"pace.target_updates": 30, "requirements.charging": True})
     document = plan_document(plan)
     assert document["pace"]["target_updates"] == 30 and document["requirements"]["charging"] is True  # type: ignore[index]
+    assert changed(parse_plan(PLAN), {"codec": "float32"}) == changed(parse_plan(PLAN), {"codec.kind": "float32"})
     with pytest.raises(DoesNotFit, match="nothing at locl"):
         changed(parse_plan(PLAN), {"locl.learning_rate": 1})
     with pytest.raises(DoesNotFit, match="learning_rate"):
