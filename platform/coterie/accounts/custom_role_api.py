@@ -14,6 +14,7 @@ from coterie.accounts.models import CustomRole, Organisation
 from coterie.accounts.operator_api import ROLES, SCOPES
 from coterie.accounts.project_api import seen, seen_roles
 from coterie.audit.actions import ACTIONS
+from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet
 
@@ -46,8 +47,8 @@ class GivableActionSerializer(serializers.Serializer[None]):
 
     action = serializers.CharField()
     title = serializers.CharField()
-    needs = serializers.ChoiceField(ROLES, help_text="the lowest built-in role that may do it")
-    scope = serializers.ChoiceField(SCOPES, help_text="that an API token needs for it")
+    needs = ChoiceField(ROLES, help_text="the lowest built-in role that may do it")
+    scope = ChoiceField(SCOPES, help_text="that an API token needs for it")
 
 
 class CustomRoleFilter(serializers.Serializer[None]):

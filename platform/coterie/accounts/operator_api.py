@@ -16,6 +16,7 @@ from coterie.accounts.authentication import ApiTokenAuthentication, PasswordAuth
 from coterie.accounts.models import ApiToken, Operator, SavedFilter, SecondFactor
 from coterie.accounts.roles import people_of
 from coterie.core.acting import OperatorRole, Scope, current_actor
+from coterie.core.choice_field import ChoiceField, MultipleChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 
 ROLES = [(role.value, role.value) for role in OperatorRole]
@@ -26,7 +27,7 @@ SCOPES = [(scope.value, scope.value) for scope in Scope]
 class ApiTokenSerializer(serializers.ModelSerializer[ApiToken]):
     """A token without its secret."""
 
-    scopes = serializers.MultipleChoiceField(
+    scopes = MultipleChoiceField(
         choices=SCOPES,
         required=False,
         allow_empty=False,
@@ -138,7 +139,7 @@ class SavedFilterViewSet(ListedViewSet[SavedFilter]):
 class OperatorSerializer(serializers.ModelSerializer[Operator]):
     """A person who may sign in."""
 
-    role = serializers.ChoiceField(ROLES, allow_blank=True, help_text=IN_INSTALLATION)
+    role = ChoiceField(ROLES, allow_blank=True, help_text=IN_INSTALLATION)
     has_second_factor = serializers.SerializerMethodField(
         help_text="whether a code of an authenticator app, or a passkey, is asked for beside the password"
     )
@@ -157,7 +158,7 @@ class OperatorSerializer(serializers.ModelSerializer[Operator]):
 class InvitedOperatorSerializer(serializers.ModelSerializer[Operator]):
     """Whom to let in."""
 
-    role = serializers.ChoiceField(ROLES, default=OperatorRole.VIEWER, allow_blank=True, help_text=IN_INSTALLATION)
+    role = ChoiceField(ROLES, default=OperatorRole.VIEWER, allow_blank=True, help_text=IN_INSTALLATION)
 
     class Meta:
         model = Operator
@@ -182,7 +183,7 @@ class NewOperatorSerializer(OperatorSerializer):
 class OperatorFilter(serializers.Serializer[None]):
     """Which people to list."""
 
-    role = serializers.ChoiceField(ROLES, required=False)
+    role = ChoiceField(ROLES, required=False)
     is_active = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 

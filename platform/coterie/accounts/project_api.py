@@ -17,6 +17,7 @@ from coterie.accounts.roles import CHOSEN, ProjectUnknown, projects_of
 from coterie.accounts.selectors import operator_named
 from coterie.core.acting import OperatorRole, TokenOfProject, current_actor
 from coterie.core.archiving_api import ARCHIVED_AT, ArchivedFilter
+from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet, QueryParameters
 
@@ -138,7 +139,7 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
     """A role of a person in a project or in an organisation; one of the two is given."""
 
     username = serializers.CharField(source="operator.username", max_length=150)
-    role = serializers.ChoiceField(ROLES, help_text="a viewer's where a custom role adds to it")
+    role = ChoiceField(ROLES, help_text="a viewer's where a custom role adds to it")
     custom_role_name = serializers.CharField(
         source="custom_role.name", default="", read_only=True, help_text="blank: it is a built-in role"
     )
@@ -180,7 +181,7 @@ def choose_from_seen(wanted: serializers.ModelSerializer[Any]) -> None:
 class GivenRoleSerializer(GrantSerializer):
     """A role to give: a built-in or a custom one, in a project or an organisation."""
 
-    role = serializers.ChoiceField(ROLES, required=False)
+    role = ChoiceField(ROLES, required=False)
 
     def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """Raises ValidationError unless it is one role in one place."""

@@ -22,6 +22,7 @@ from coterie.accounts.permissions import SignedIn
 from coterie.accounts.roles import projects_of
 from coterie.audit.actions import ACTIONS, why_not
 from coterie.core.acting import Scope, current_actor
+from coterie.core.choice_field import MultipleChoiceField
 
 
 class MaySerializer(serializers.Serializer[None]):
@@ -46,7 +47,7 @@ class SessionSerializer(serializers.Serializer[None]):
     """Who is signed in, and what they may do."""
 
     operator = OperatorSerializer(allow_null=True, help_text="null: nobody is signed in")
-    scopes = serializers.MultipleChoiceField(choices=SCOPES, help_text="of the API token; a person has all")
+    scopes = MultipleChoiceField(choices=SCOPES, help_text="of the API token; a person has all")
     project = ActingInSerializer(
         allow_null=True, help_text="the one that is acted in; null: all, or nobody is signed in"
     )

@@ -12,6 +12,7 @@ from coterie.accounts.models import Organisation, Project, SignOnRole
 from coterie.accounts.operator_api import ROLES
 from coterie.accounts.project_api import choose_from_seen, one_role_in_one_place, seen
 from coterie.core.acting import OperatorRole
+from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet
 
@@ -22,7 +23,7 @@ class SignOnRoleSerializer(serializers.ModelSerializer[SignOnRole]):
     claim_value = serializers.CharField(
         max_length=200, help_text="of the claim COTERIE_OIDC_ROLE_CLAIM, such as a group; *: whoever is let in"
     )
-    role = serializers.ChoiceField(ROLES, help_text="a viewer's where a custom role adds to it")
+    role = ChoiceField(ROLES, help_text="a viewer's where a custom role adds to it")
     custom_role_name = serializers.CharField(
         source="custom_role.name", default="", read_only=True, help_text="blank: it is a built-in role"
     )
@@ -37,7 +38,7 @@ class SignOnRoleSerializer(serializers.ModelSerializer[SignOnRole]):
 class NewSignOnRoleSerializer(SignOnRoleSerializer):
     """A role that a value shall give: a built-in or a custom one, in a project or an organisation."""
 
-    role = serializers.ChoiceField(ROLES, required=False)
+    role = ChoiceField(ROLES, required=False)
 
     def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """Raises ValidationError unless it is one role in one place."""

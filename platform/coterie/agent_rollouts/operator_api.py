@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from coterie.agent_rollouts import reasons, services
 from coterie.agent_rollouts.models import ABSENT_S, AgentRollout, DeviceUpdate
 from coterie.core.aged_api import AgedSerializer
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.core.why_api import WhyField
 from coterie.fleet.models import Device
@@ -145,7 +146,7 @@ class AgentRolloutFilter(serializers.Serializer[None]):
     """Which to list."""
 
     version = serializers.CharField(required=False)
-    state = serializers.ChoiceField(AgentRollout.State.choices, required=False)
+    state = ChoiceField(AgentRollout.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="running or paused")
 
 
@@ -224,7 +225,7 @@ class DeviceUpdateFilter(serializers.Serializer[None]):
 
     rollout = serializers.UUIDField(required=False, help_text="id of a roll-out of the agent")
     device = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(DeviceUpdate.State.choices, required=False)
+    state = ChoiceField(DeviceUpdate.State.choices, required=False)
 
 
 class DeviceUpdateViewSet(ListedViewSet[DeviceUpdate]):

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.agent_rollouts.operator_api import LeftOutSerializer, left_out_of
+from coterie.core.choice_field import ChoiceField
 from coterie.fleet.agents import agents_of, count_by_release
 from coterie.releases.served import published_metadata
 from coterie_wire.updating import parts_of
@@ -80,7 +81,7 @@ class AgentReleaseSerializer(serializers.Serializer[None]):
 class ReleaseExpirySerializer(serializers.Serializer[None]):
     """Until when what one role has signed holds."""
 
-    role = serializers.ChoiceField(["root", "targets", "snapshot", "timestamp"])
+    role = ChoiceField(["root", "targets", "snapshot", "timestamp"])
     expires_at = serializers.DateTimeField()
     expired = serializers.BooleanField(help_text="devices take nothing from the repository")
 

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from coterie.alerts import services
 from coterie.alerts.bundling import why_held
 from coterie.alerts.models import Channel, Incident, Message, Notice, Rule, Severity
+from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations.models import Federation
@@ -21,6 +22,8 @@ STATES = [(HELD, HELD), *Message.State.choices]
 
 class ChannelSerializer(serializers.ModelSerializer[Channel]):
     """A channel without what is secret of it."""
+
+    serializer_choice_field = ChoiceField
 
     recipients = serializers.ListField(child=serializers.EmailField(), required=False, max_length=50)
     place = serializers.CharField(read_only=True, help_text="host of the URL, and the beginning of its SHA-256")
@@ -45,7 +48,7 @@ class ChannelSerializer(serializers.ModelSerializer[Channel]):
         ]
         read_only_fields = ["id", "is_active", "created_at"]
 
-    @extend_schema_field(serializers.ChoiceField(["", "quiet", "full", "paused"]))
+    @extend_schema_field(ChoiceField(["", "quiet", "full", "paused"]))
     def get_held(self, channel: Channel) -> str:
         """Asked now."""
         return why_held(channel, now=timezone.now()) or ""
@@ -115,7 +118,7 @@ class NoticeSerializer(serializers.ModelSerializer[Notice]):
         ]
         read_only_fields = fields
 
-    @extend_schema_field(serializers.ChoiceField(STATES))
+    @extend_schema_field(ChoiceField(STATES))
     def get_state(self, notice: Notice) -> str:
         """Of its message; held: it has none yet."""
         return HELD if notice.message is None else notice.message.state
@@ -163,12 +166,14 @@ class ChannelViewSet(ListedViewSet[Channel]):
 class RuleSerializer(serializers.ModelSerializer[Rule]):
     """What is watched for."""
 
+    serializer_choice_field = ChoiceField
+
     name = serializers.CharField(max_length=100)
     code = serializers.CharField(
         max_length=100, required=False, allow_blank=True, help_text="of repairs, or their kind; blank: any"
     )
-    least = serializers.ChoiceField(Severity.choices, required=False, help_text="of repairs: errors, or warnings too")
-    severity = serializers.ChoiceField(Severity.choices, required=False, help_text="of what it finds, but repairs")
+    least = ChoiceField(Severity.choices, required=False, help_text="of repairs: errors, or warnings too")
+    severity = ChoiceField(Severity.choices, required=False, help_text="of what it finds, but repairs")
     federation = serializers.PrimaryKeyRelatedField(
         queryset=Federation.objects.all(), required=False, allow_null=True, help_text="null: all"
     )
@@ -291,8 +296,8 @@ class NoticeFilter(serializers.Serializer[None]):
 
     channel = KeyField(required=False)
     incident = KeyField(required=False)
-    change = serializers.ChoiceField(Notice.Change.choices, required=False)
-    state = serializers.ChoiceField(STATES, required=False)
+    change = ChoiceField(Notice.Change.choices, required=False)
+    state = ChoiceField(STATES, required=False)
 
 
 class NoticeViewSet(ListedViewSet[Notice]):

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from coterie.alliances import services
 from coterie.alliances.models import Alliance, Party
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.fleet.models import Device
 from coterie.registry.models import ModelVersion
@@ -131,7 +132,7 @@ class BeginAllianceSerializer(serializers.Serializer[None]):
 class AllianceFilter(serializers.Serializer[None]):
     """Which alliances to list."""
 
-    state = serializers.ChoiceField(Alliance.State.choices, required=False)
+    state = ChoiceField(Alliance.State.choices, required=False)
     device = serializers.UUIDField(required=False, source="parties__device")
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="waiting or working")
 

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from coterie.analytics import services
 from coterie.analytics.models import Question
 from coterie.analytics.selectors import asked_by_answer, quantiles
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
 from coterie_wire.secure_sum import MOST_MEMBERS
@@ -112,7 +113,7 @@ class QuestionFilter(serializers.Serializer[None]):
     """Which questions to list."""
 
     federation = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(Question.State.choices, required=False)
+    state = ChoiceField(Question.State.choices, required=False)
 
 
 class QuestionViewSet(ListedViewSet[Question]):

@@ -5,6 +5,7 @@ from rest_framework import serializers
 
 from coterie.audit.actions import ACTIONS
 from coterie.audit.models import Entry
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 
 
@@ -43,8 +44,8 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
 class EntryFilter(serializers.Serializer[None]):
     """Which entries to list."""
 
-    action = serializers.ChoiceField(sorted(ACTIONS), required=False)
-    actor_kind = serializers.ChoiceField(Entry.ActorKind.choices, required=False)
+    action = ChoiceField(sorted(ACTIONS), required=False)
+    actor_kind = ChoiceField(Entry.ActorKind.choices, required=False)
     actor_id = serializers.CharField(required=False)
     subject_kind = serializers.CharField(required=False, help_text="e.g. fleet.device")
     subject_id = serializers.CharField(required=False)

@@ -26,6 +26,7 @@ from coterie.cluster.models import Gang, GangShare
 from coterie.cluster.schedule import NAMING, Device
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.core.why_api import WhyField
 from coterie.registry.models import Dataset, ModelPair, ModelVersion
@@ -110,7 +111,7 @@ class JobWorkersSerializer(serializers.Serializer[Gang]):
     launcher_wanted = serializers.CharField(
         source="launcher", help_text="who is to start them: here, kubernetes, slurm; blank: whoever has room"
     )
-    state = serializers.ChoiceField(Gang.State.choices)
+    state = ChoiceField(Gang.State.choices)
     reason_code = serializers.CharField(help_text="why they wait or leave; blank: they do neither")
     reason_sentence = serializers.SerializerMethodField()
     since = serializers.DateTimeField(help_text="when they came to wait, of late")
@@ -127,7 +128,7 @@ class JobWorkersSerializer(serializers.Serializer[Gang]):
 class LauncherSerializer(serializers.Serializer[Launcher]):
     """Who starts workers of training jobs."""
 
-    name = serializers.ChoiceField(
+    name = ChoiceField(
         LAUNCHERS, help_text="here: hosts do, in children or with other hosts by their queues; or another scheduler"
     )
     hosts = serializers.IntegerField(help_text="hosts that are present and have their workers started so")
@@ -144,8 +145,8 @@ class TrainingJobFilter(serializers.Serializer[None]):
     """Which jobs to list."""
 
     pair = serializers.UUIDField(required=False)
-    kind = serializers.ChoiceField(TrainingJob.Kind.choices, required=False)
-    state = serializers.ChoiceField(TrainingJob.State.choices, required=False)
+    kind = ChoiceField(TrainingJob.Kind.choices, required=False)
+    state = ChoiceField(TrainingJob.State.choices, required=False)
 
 
 class TrainingJobViewSet(ListedViewSet[TrainingJob]):
@@ -246,13 +247,13 @@ class BootstrapSerializer(DistillSerializer):
         help_text="share of its least loss that the cloud model's remaining epochs must promise, such as 0.001, or the "
         "job ends with the best so far; 0: it ends for no curve",
     )
-    device = serializers.ChoiceField(
+    device = ChoiceField(
         get_args(Device),
         default=DEFAULTS.device,
         help_text="what the cloud model's workers compute on; auto: one that is alone takes a GPU where one is free, "
         "several share cores; gpus: each waits for one",
     )
-    precision = serializers.ChoiceField(
+    precision = ChoiceField(
         get_args(Precision),
         default=DEFAULTS.precision,
         help_text="of the cloud model's matrix products in training; bf16 is quicker on GPUs that have it",
@@ -261,7 +262,7 @@ class BootstrapSerializer(DistillSerializer):
         default=DEFAULTS.compiled,
         help_text="compile the cloud model's passes (torch.compile); pays where steps are many",
     )
-    launcher = serializers.ChoiceField(
+    launcher = ChoiceField(
         ("any", *LAUNCHERS),
         default=DEFAULTS.launcher,
         help_text="who starts the workers: any that has room; here: hosts do, by themselves or with others by their "

@@ -15,6 +15,7 @@ from coterie.cluster import selectors
 from coterie.cluster.models import Gang, GangShare, Host
 from coterie.cluster.schedule import Device
 from coterie.core.acting import OperatorRole, current_actor
+from coterie.core.choice_field import ChoiceField
 
 
 class ClusterHostSerializer(serializers.Serializer[Host]):
@@ -54,10 +55,10 @@ class GangSerializer(serializers.Serializer[Gang]):
     ranks = serializers.IntegerField(help_text="how many workers; all have places, or none")
     spreads = serializers.BooleanField(help_text="whether they may be on several hosts")
     launcher = serializers.CharField(help_text="who is to start them: here, kubernetes, slurm; blank: whoever has room")
-    device = serializers.ChoiceField(
+    device = ChoiceField(
         get_args(Device), help_text="what they compute on; auto: one that is alone takes a GPU where one is free"
     )
-    state = serializers.ChoiceField(Gang.State.choices)
+    state = ChoiceField(Gang.State.choices)
     reason_code = serializers.CharField(help_text="why it waits or leaves; blank: it does neither")
     reason_sentence = serializers.CharField()
     since = serializers.DateTimeField(help_text="when it came to wait, of late")

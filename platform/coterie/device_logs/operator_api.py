@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.device_logs import services
 from coterie.device_logs.models import DeviceLog, DeviceLogLine
@@ -75,7 +76,7 @@ class DeviceLogFilter(serializers.Serializer[None]):
     """Which requests to list."""
 
     device = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(DeviceLog.State.choices, required=False)
+    state = ChoiceField(DeviceLog.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="asked or allowed")
 
 
@@ -109,7 +110,7 @@ class DeviceLogViewSet(ListedViewSet[DeviceLog]):
 class DeviceLogLineFilter(serializers.Serializer[None]):
     """Which lines to list."""
 
-    level = serializers.ChoiceField(DeviceLogLine.Level.choices, required=False)
+    level = ChoiceField(DeviceLogLine.Level.choices, required=False)
 
 
 @extend_schema_view(list=extend_schema(operation_id="device_logs_lines"))

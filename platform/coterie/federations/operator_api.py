@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.core.archiving_api import ArchivedFilter, NotesField
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations import services
 from coterie.federations.labels import Labels, labels_of
@@ -137,7 +138,7 @@ class ChangedFederationSerializer(serializers.Serializer[Federation]):
 class FederationFilter(ArchivedFilter):
     """Which federations to list."""
 
-    state = serializers.ChoiceField(Federation.State.choices, required=False)
+    state = ChoiceField(Federation.State.choices, required=False)
     pair = serializers.UUIDField(required=False)
 
 

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.archiving_api import ArchivedFilter, NotesField
+from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.fleet import certificates, credentials, services
@@ -73,7 +74,7 @@ class DeviceSerializer(serializers.ModelSerializer[Device]):
         ]
         read_only_fields = [name for name in fields if name not in ("name", "tags", "notes")]
 
-    @extend_schema_field(serializers.ChoiceField(STATUSES))
+    @extend_schema_field(ChoiceField(STATUSES))
     def get_status(self, device: Device) -> str:
         """Its status, in one word."""
         return status_of(device, now=timezone.now())
@@ -106,8 +107,8 @@ class ObservationSerializer(serializers.ModelSerializer[Observation]):
 class DeviceLatencySerializer(serializers.ModelSerializer[DeviceLatency]):
     """How long one kind of work takes on a device, in one of its conditions."""
 
-    work = serializers.ChoiceField(["step", "predict"], read_only=True)
-    charging = serializers.ChoiceField(["yes", "no", "unknown"], read_only=True, help_text="while it was measured")
+    work = ChoiceField(["step", "predict"], read_only=True)
+    charging = ChoiceField(["yes", "no", "unknown"], read_only=True, help_text="while it was measured")
 
     class Meta:
         model = DeviceLatency
@@ -118,8 +119,8 @@ class DeviceLatencySerializer(serializers.ModelSerializer[DeviceLatency]):
 class DeviceFilter(ArchivedFilter):
     """Which devices to list."""
 
-    state = serializers.ChoiceField(Device.State.choices, required=False)
-    status = serializers.ChoiceField(STATUSES, required=False)
+    state = ChoiceField(Device.State.choices, required=False)
+    status = ChoiceField(STATUSES, required=False)
     reason = serializers.CharField(
         required=False, max_length=64, help_text="code of what stands first against training"
     )

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.aged_api import AgedSerializer
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
 from coterie.fleet_evaluation import services
@@ -156,7 +157,7 @@ class EvaluationFilter(serializers.Serializer[None]):
     federation = serializers.UUIDField(required=False)
     pair = serializers.UUIDField(required=False, source="version__pair")
     version = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(Evaluation.State.choices, required=False)
+    state = ChoiceField(Evaluation.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="planned or under way")
 
 

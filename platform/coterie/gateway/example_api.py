@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from coterie.accounts.models import Operator
 from coterie.accounts.services import issue_token
 from coterie.core.acting import OperatorRole, Scope, current_actor
+from coterie.core.choice_field import ChoiceField
 from coterie.gateway.example import EXAMPLE, Example, ExampleRuns, ExampleUnavailable, why_unavailable
 
 SCOPES = (Scope.READ, Scope.FLEET, Scope.MODELS, Scope.FEDERATIONS)
@@ -26,7 +27,7 @@ class ExampleSerializer(serializers.Serializer[Example]):
     """How the example stands."""
 
     unavailable = serializers.CharField(help_text="why it cannot run on this platform; blank: it can")
-    state = serializers.ChoiceField(["none", "running", "ended", "failed"])
+    state = ChoiceField(["none", "running", "ended", "failed"])
     says = serializers.CharField(help_text="what it does, or why it failed; blank: nothing yet")
 
 

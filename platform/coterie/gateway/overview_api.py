@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import TrainingJobSerializer
+from coterie.core.choice_field import ChoiceField
 from coterie.fleet.models import Device
 from coterie.fleet.operator_api import STATUSES
 from coterie.fleet.status import DeviceStatus, totals_by_status
@@ -33,7 +34,7 @@ ENDED = (DeviceStatus.REVOKED, DeviceStatus.LEFT)
 class StatusCountSerializer(serializers.Serializer[None]):
     """How many devices stand so."""
 
-    status = serializers.ChoiceField(STATUSES)
+    status = ChoiceField(STATUSES)
     reason = serializers.CharField(help_text="code of what those that wait wait for first; else blank")
     words = serializers.CharField(help_text='as in "61 on battery"')
     devices = serializers.IntegerField()
@@ -99,7 +100,7 @@ class PlatformSerializer(serializers.Serializer[None]):
     """What this platform is; who runs it sets it in the environment."""
 
     version = serializers.CharField()
-    mode = serializers.ChoiceField(["embedded", "scaled"])
+    mode = ChoiceField(["embedded", "scaled"])
     allowed_hosts = serializers.ListField(child=serializers.CharField())
     page_size = serializers.IntegerField()
     max_body_bytes = serializers.IntegerField(help_text="of a JSON body")

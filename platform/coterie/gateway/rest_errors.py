@@ -59,7 +59,8 @@ def _problem(error: Exception) -> Problem:
         return problem_of(error)
     if isinstance(error, exceptions.ValidationError):
         fields = dict(_flat(error.detail))
-        detail = "; ".join(f"{name}: {text}" if name else text for name, text in fields.items())
+        said = [f"{name}: {text}" if name else text for name, text in fields.items()]
+        detail = "; ".join([*(one.removesuffix(".") for one in said[:-1]), *said[-1:]])
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, detail, fields)
     if isinstance(error, DjangoValidationError):  # a malformed key in the address or an invalid filter
         return problem("rest.invalid", HTTPStatus.BAD_REQUEST, " ".join(error.messages))

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.fleet.models import Device
 from coterie.owners import services
@@ -163,7 +164,7 @@ class RebuildFilter(serializers.Serializer[None]):
     """Which rebuilds to list."""
 
     federation = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(Rebuild.State.choices, required=False)
+    state = ChoiceField(Rebuild.State.choices, required=False)
 
 
 class RebuildViewSet(ListedViewSet[Rebuild]):

@@ -20,6 +20,7 @@ from rest_framework.views import APIView
 
 from coterie.compile.recipe import recipe_schema
 from coterie.core.archiving_api import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
+from coterie.core.choice_field import ChoiceField
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
@@ -229,7 +230,7 @@ class EdgeSerializer(serializers.Serializer[Edge]):
 
     from_version = serializers.UUIDField()
     to_version = serializers.UUIDField()
-    origin = serializers.ChoiceField(ModelVersion.Origin.choices)
+    origin = ChoiceField(ModelVersion.Origin.choices)
 
 
 class GraphSerializer(serializers.Serializer[Graph]):
@@ -281,7 +282,7 @@ class RecipeSchemaView(APIView):
 class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
     """Where the champion goes."""
 
-    role = serializers.ChoiceField(Role.choices, default=Role.DEVICE)
+    role = ChoiceField(Role.choices, default=Role.DEVICE)
     lineage = serializers.CharField(
         max_length=MAX_LINEAGE,
         allow_blank=True,
@@ -295,7 +296,7 @@ class UploadedWeightsSerializer(serializers.Serializer[ModelVersion]):
     """Of which models."""
 
     models = serializers.ListField(
-        child=serializers.ChoiceField(Role.choices),
+        child=ChoiceField(Role.choices),
         default=[str(role) for role in Role],
         allow_empty=False,
         help_text="whose weights; by default of both models",
@@ -305,7 +306,7 @@ class UploadedWeightsSerializer(serializers.Serializer[ModelVersion]):
 class PairFilter(ArchivedFilter):
     """Which pairs to list."""
 
-    state = serializers.ChoiceField(ModelPair.State.choices, required=False)
+    state = ChoiceField(ModelPair.State.choices, required=False)
 
 
 class PairRows(ListedViewSet[ModelPair]):
@@ -436,9 +437,9 @@ class VersionFilter(ArchivedFilter):
     """Which versions to list."""
 
     pair = serializers.UUIDField(required=False)
-    role = serializers.ChoiceField(Role.choices, required=False)
+    role = ChoiceField(Role.choices, required=False)
     lineage = serializers.CharField(max_length=MAX_LINEAGE, allow_blank=True, required=False)
-    origin = serializers.ChoiceField(ModelVersion.Origin.choices, required=False)
+    origin = ChoiceField(ModelVersion.Origin.choices, required=False)
 
 
 class VersionRows(ListedViewSet[ModelVersion]):
@@ -524,7 +525,7 @@ class TensorSpecSerializer(serializers.Serializer[None]):
     """A tensor of one sample."""
 
     name = serializers.CharField(read_only=True)
-    dtype = serializers.ChoiceField(["float32", "int64", "int32", "uint8", "bool"], read_only=True)
+    dtype = ChoiceField(["float32", "int64", "int32", "uint8", "bool"], read_only=True)
     shape = serializers.ListField(child=serializers.IntegerField(), read_only=True)
 
 

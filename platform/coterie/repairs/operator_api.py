@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.repairs import services
 from coterie.repairs.models import Mute
@@ -20,7 +21,7 @@ class RemedySerializer(serializers.Serializer[None]):
 
     title = serializers.CharField()
     action = serializers.CharField(help_text="what the session must allow; blank: everybody may")
-    method = serializers.ChoiceField(["GET", "POST"])
+    method = ChoiceField(["GET", "POST"])
     path = serializers.CharField(help_text="of the REST API; with GET the list to show")
 
 
@@ -29,7 +30,7 @@ class RepairSerializer(serializers.Serializer[None]):
 
     key = serializers.CharField()
     code = serializers.CharField()
-    severity = serializers.ChoiceField(["error", "warning"])
+    severity = ChoiceField(["error", "warning"])
     sentence = serializers.CharField()
     advice = serializers.CharField()
     subject_kind = serializers.CharField()

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.aged_api import AgedSerializer
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import services
@@ -129,7 +130,7 @@ class RolloutFilter(serializers.Serializer[None]):
     federation = serializers.UUIDField(required=False)
     pair = serializers.UUIDField(required=False, source="version__pair")
     version = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(Rollout.State.choices, required=False)
+    state = ChoiceField(Rollout.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="planned or under way")
 
 

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.federations.models import Federation
 from coterie.rounds.annotations import KINDS, Annotation, annotations_of
 
@@ -18,7 +19,7 @@ class AnnotationSerializer(serializers.Serializer[Sequence[Annotation]]):
     """Something that happened to a federation, beside its rounds."""
 
     at = serializers.DateTimeField()
-    kind = serializers.ChoiceField(KINDS)
+    kind = ChoiceField(KINDS)
     # Not "label": that is what a field calls itself.
     mark = serializers.CharField(source="label", help_text="a word or two, for beside a mark on a chart")
     sentence = serializers.CharField()

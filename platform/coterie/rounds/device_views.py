@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.fleet import services as fleet
 from coterie.fleet.models import Device
 from coterie.fleet.operator_api import DeviceSerializer, ReasonSerializer
@@ -48,7 +49,7 @@ class WhyView(APIView):
 class DepartureSerializer(serializers.Serializer[Departure]):
     """Something that left a device."""
 
-    kind = serializers.ChoiceField(KINDS, help_text="an update to a round, a model portion, or profiles of its data")
+    kind = ChoiceField(KINDS, help_text="an update to a round, a model portion, or profiles of its data")
     at = serializers.DateTimeField(help_text="of profiles, when the last of that day was told")
     size_bytes = serializers.IntegerField()
     count = serializers.IntegerField(help_text="profiles are counted by the day")
@@ -128,7 +129,7 @@ ACTIONS: Mapping[str, Action] = {
 class DeviceActionSerializer(serializers.Serializer[None]):
     """One action on many devices."""
 
-    action = serializers.ChoiceField(list(ACTIONS))
+    action = ChoiceField(list(ACTIONS))
     devices = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=AT_ONCE)
     tags = serializers.ListField(
         child=serializers.CharField(max_length=50), default=list, help_text="of add_tags and remove_tags"

@@ -12,6 +12,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.merging.models import Update
 from coterie.rounds.errors import NothingToMerge
@@ -204,7 +205,7 @@ class RoundFilter(serializers.Serializer[None]):
 
     federation = serializers.UUIDField(required=False)
     number = serializers.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
-    state = serializers.ChoiceField(Round.State.choices, required=False)
+    state = ChoiceField(Round.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="planned or under way")
 
 
@@ -283,7 +284,7 @@ class AssignmentFilter(serializers.Serializer[None]):
     device = serializers.UUIDField(required=False)
     round = serializers.IntegerField(min_value=0, max_value=2**63 - 1, required=False)
     federation = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(Assignment.State.choices, required=False)
+    state = ChoiceField(Assignment.State.choices, required=False)
 
 
 class AssignmentViewSet(ListedViewSet[Assignment]):

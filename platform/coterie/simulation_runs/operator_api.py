@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import RunRequest
+from coterie.core.choice_field import ChoiceField
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
@@ -96,7 +97,7 @@ class RunFilter(serializers.Serializer[None]):
     """Which runs to list."""
 
     fleet = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(choices=SimulationRun.State.choices, required=False)
+    state = ChoiceField(choices=SimulationRun.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="waits or runs")
 
 

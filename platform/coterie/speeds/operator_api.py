@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.csv_table import CsvRenderer, csv_response
 from coterie.core.listing import Renderers, Row, refuse_unknown
 from coterie.registry.models import ModelPair
@@ -33,9 +34,9 @@ T = TypeVar("T", ClassSpeed, DaySpeed)
 class TimesSerializer(serializers.Serializer[T]):
     """How long one kind of work takes on some devices."""
 
-    work = serializers.ChoiceField(WORKS, help_text=WORK_HELP)
+    work = ChoiceField(WORKS, help_text=WORK_HELP)
     form = serializers.CharField(help_text=FORM_HELP)
-    charging = serializers.ChoiceField(CHARGING, help_text="while it was measured")
+    charging = ChoiceField(CHARGING, help_text="while it was measured")
     devices = serializers.IntegerField(help_text="devices that have measured it")
     p50_s = serializers.FloatField(source="quantiles.p50_s")
     p90_s = serializers.FloatField(source="quantiles.p90_s")
@@ -49,7 +50,7 @@ class ClassSpeedSerializer(TimesSerializer[ClassSpeed]):
 class SpeedClassSerializer(serializers.Serializer[SpeedClass]):
     """Devices that are about as quick as one another."""
 
-    compared_by = serializers.ChoiceField(
+    compared_by = ChoiceField(
         WORKS, source="by", help_text="the work, with float32, by whose median devices are divided"
     )
     from_s = serializers.FloatField(
@@ -73,7 +74,7 @@ class DaySpeedSerializer(TimesSerializer[DaySpeed]):
     classes = serializers.SerializerMethodField(
         help_text="how many there are, as devices divided on the last day asked for"
     )
-    compared_by = serializers.ChoiceField(
+    compared_by = ChoiceField(
         WORKS, source="by", help_text="the work, with float32, by whose median devices are divided"
     )
     class_from_s = serializers.SerializerMethodField(help_text="the shortest median of a device in it on the last day")
@@ -100,9 +101,9 @@ class DaySpeedSerializer(TimesSerializer[DaySpeed]):
 class SpeedHistoryQuerySerializer(serializers.Serializer[None]):
     """Which of them; what is left out is not chosen by."""
 
-    work = serializers.ChoiceField(WORKS, required=False, help_text=WORK_HELP)
+    work = ChoiceField(WORKS, required=False, help_text=WORK_HELP)
     form = serializers.CharField(required=False, max_length=40, help_text=FORM_HELP)
-    charging = serializers.ChoiceField(CHARGING, required=False)
+    charging = ChoiceField(CHARGING, required=False)
     number = serializers.IntegerField(required=False, min_value=1, help_text="which class; 1 is the quickest")
     days = serializers.IntegerField(min_value=1, max_value=3660, default=90, help_text="back from today")
 

@@ -6,6 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.transfer.helping_matrix import Cell, HelpingMatrix, Side, helping_matrix
 from coterie.transfer.models import Transfer
 
@@ -33,7 +34,7 @@ class CellSerializer(serializers.Serializer[Cell]):
 class HelpingMatrixSerializer(serializers.Serializer[HelpingMatrix]):
     """Helpers as rows, those that were helped as columns; the 20 with most transfers of each, and all others."""
 
-    by = serializers.ChoiceField(["device", "tags"], help_text="what rows and columns are; tags where devices are many")
+    by = ChoiceField(["device", "tags"], help_text="what rows and columns are; tags where devices are many")
     transfers = serializers.IntegerField()
     helpers = SideSerializer(many=True)
     targets = SideSerializer(many=True)

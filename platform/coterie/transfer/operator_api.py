@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.transfer.models import DeviceProfile, HelpRequest, Transfer
 
@@ -106,7 +107,7 @@ class HelpRequestFilter(serializers.Serializer[None]):
 
     federation = serializers.UUIDField(required=False)
     device = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(HelpRequest.State.choices, required=False)
+    state = ChoiceField(HelpRequest.State.choices, required=False)
     live = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 
@@ -118,7 +119,7 @@ class TransferFilter(serializers.Serializer[None]):
     target = serializers.UUIDField(required=False, source="request__device")
     helper = serializers.UUIDField(required=False)
     request = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(Transfer.State.choices, required=False)
+    state = ChoiceField(Transfer.State.choices, required=False)
 
 
 class DeviceProfileFilter(serializers.Serializer[None]):

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.choice_field import ChoiceField
 from coterie.federations.models import Federation
 from coterie.transfer.personal import PersonalModels, Spread, TrainedWhen, personal_models_of
 
@@ -27,7 +28,7 @@ class SpreadSerializer(serializers.Serializer[Spread]):
 class PersonalModelsSerializer(serializers.Serializer[PersonalModels]):
     """What devices tell of their personal models: figures on samples that they hold out."""
 
-    trained = serializers.ChoiceField(
+    trained = ChoiceField(
         get_args(TrainedWhen), allow_null=True, help_text="when devices train them; null: they have none under its plan"
     )
     count = serializers.IntegerField(help_text="devices that have told")

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import TrainingJobSerializer
+from coterie.core.choice_field import ChoiceField
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations.models import Federation
@@ -41,7 +42,7 @@ class TryPlanSerializer(serializers.Serializer[None]):
         default=None,
         help_text="samples for the pair's device model; a fifth is held out to judge versions, the rest is divided",
     )
-    scenario = serializers.ChoiceField(
+    scenario = ChoiceField(
         SCENARIOS, allow_null=True, default=None, help_text="samples by device that are shipped, instead of a data set"
     )
     split = serializers.RegexField(
@@ -56,7 +57,7 @@ class TryPlanSerializer(serializers.Serializer[None]):
         default=None,
         help_text="samples that each device draws with replacement; null: the data set is divided",
     )
-    profile = serializers.ChoiceField(
+    profile = ChoiceField(
         PROFILES, allow_null=True, default=None, help_text="a shipped fleet; null: this one, from its past"
     )
     devices = serializers.IntegerField(
@@ -211,7 +212,7 @@ class TriedPlanFilter(serializers.Serializer[None]):
     """Which to list."""
 
     federation = serializers.UUIDField(required=False)
-    state = serializers.ChoiceField(TrainingJob.State.choices, required=False)
+    state = ChoiceField(TrainingJob.State.choices, required=False)
     active = serializers.BooleanField(required=False, allow_null=True, default=None, help_text="waits or runs")
 
 

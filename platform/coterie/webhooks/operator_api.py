@@ -7,6 +7,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.webhooks import services
 from coterie.webhooks.models import Delivery, Event, Webhook
@@ -19,7 +20,7 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 
     name = serializers.CharField(max_length=100)
     url = serializers.URLField(max_length=500)
-    events = serializers.ListField(child=serializers.ChoiceField(CHOOSABLE), min_length=1, max_length=len(CHOOSABLE))
+    events = serializers.ListField(child=ChoiceField(CHOOSABLE), min_length=1, max_length=len(CHOOSABLE))
 
     class Meta:
         model = Webhook
@@ -41,7 +42,7 @@ class ChangedWebhookSerializer(serializers.Serializer[Webhook]):
 
     url = serializers.URLField(max_length=500, required=False)
     events = serializers.ListField(
-        child=serializers.ChoiceField(CHOOSABLE), min_length=1, max_length=len(CHOOSABLE), required=False
+        child=ChoiceField(CHOOSABLE), min_length=1, max_length=len(CHOOSABLE), required=False
     )
     is_active = serializers.BooleanField(required=False)
 
@@ -114,8 +115,8 @@ class DeliveryFilter(serializers.Serializer[None]):
     """Which deliveries to list."""
 
     webhook = serializers.IntegerField(min_value=0, max_value=2**63 - 1, required=False)
-    event = serializers.ChoiceField(Event.choices, required=False)
-    state = serializers.ChoiceField(Delivery.State.choices, required=False)
+    event = ChoiceField(Event.choices, required=False)
+    state = ChoiceField(Delivery.State.choices, required=False)
 
 
 class DeliveryViewSet(ListedViewSet[Delivery]):
