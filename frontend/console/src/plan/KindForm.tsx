@@ -12,9 +12,21 @@ import {
   TextInput,
 } from "@mantine/core";
 import { t } from "../language/t";
+import { DurationField } from "./DurationField";
 import { KindSelect } from "./KindSelect";
 import { NumberField } from "./NumberField";
-import { Definitions, defaultsOf, fieldsOf, labelOf, misfit, type Schema, startOf, type Values } from "./schema";
+import {
+  Definitions,
+  defaultsOf,
+  drawnAs,
+  fieldsOf,
+  labelOf,
+  misfit,
+  misfitDuration,
+  type Schema,
+  startOf,
+  type Values,
+} from "./schema";
 
 interface Props {
   readonly schema: Schema;
@@ -76,9 +88,20 @@ interface InputProps {
 }
 
 function Input({ name, schema, definitions, value, unset, onChange }: InputProps) {
-  const field = definitions.fieldOf(schema);
+  const field = drawnAs(name, definitions.fieldOf(schema));
   const words = { label: labelOf(name), description: schema.description };
   switch (field.as) {
+    case "duration":
+      return (
+        <DurationField
+          {...words}
+          value={value}
+          onChange={onChange}
+          error={misfitDuration(value, field.schema, field.optional)}
+          placeholder={field.optional ? unset : undefined}
+          maw={420}
+        />
+      );
     case "number":
       return (
         <NumberField

@@ -14,12 +14,17 @@ function kind(name: string, properties: Schema["properties"] = {}): Schema {
 
 const SCHEMA = {
   local: { sgd: kind("sgd"), prox: kind("prox", { mu: { type: "number", minimum: 0, default: 0.1 } }) },
-  pace: { sync: kind("sync", { min_updates: { type: "integer", minimum: 1, default: 5 } }) },
+  pace: {
+    sync: kind("sync", {
+      min_updates: { type: "integer", minimum: 1, default: 5 },
+      deadline_s: { type: "number", minimum: 60, maximum: 2_592_000, default: 600 },
+    }),
+  },
   requirements: { type: "object", properties: { charging: { type: "boolean", default: true } } },
 } as never;
 const PLAN: Plan = {
   local: { kind: "sgd" },
-  pace: { kind: "sync", min_updates: 5 },
+  pace: { kind: "sync", min_updates: 5, deadline_s: 600 },
   requirements: { charging: true },
 };
 
@@ -50,6 +55,29 @@ it("starts another kind of a slot with its defaults, and leaves the others alone
   expect(screen.getByText("All about prox.")).toBeDefined();
 });
 
+it("takes a duration as people write it", async () => {
+  const seen = vi.fn();
+  await show(<Form seen={seen} />);
+  await userEvent.click(screen.getByRole("button", { name: /when are updates merged/ }));
+  const field = await screen.findByLabelText("deadline");
+  expect(field).toHaveProperty("value", "10 min");
+  const typed = async (text: string) => {
+    await userEvent.clear(field);
+    await userEvent.type(field, text);
+  };
+  await typed("1 h 30 min");
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { ...PLAN.pace, deadline_s: 5400 } });
+  await userEvent.tab();
+  expect(field).toHaveProperty("value", "1 h 30 min");
+  await typed("5 s");
+  expect(await screen.findByText("at least 1 min")).toBeDefined();
+  await typed("40 d");
+  expect(await screen.findByText("at most 30 days")).toBeDefined();
+  await typed("soon");
+  expect(await screen.findByText("needs a duration, such as 24 h")).toBeDefined();
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { ...PLAN.pace, deadline_s: "soon" } });
+});
+
 it("takes a value while one types, and says at once where it does not fit", async () => {
   const seen = vi.fn();
   await show(<Form seen={seen} />);
@@ -61,7 +89,7 @@ it("takes a value while one types, and says at once where it does not fit", asyn
   await userEvent.clear(field);
   await userEvent.type(field, "7");
   expect(screen.queryByText("at least 1")).toBeNull();
-  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { kind: "sync", min_updates: 7 } });
+  expect(seen).toHaveBeenLastCalledWith({ ...PLAN, pace: { ...PLAN.pace, min_updates: 7 } });
 });
 
 it("changes nothing when a field is left that says what it said", async () => {

@@ -15,7 +15,7 @@ it("says in words what differs", () => {
   expect(pathWords("local.kind")).toBe("training on devices");
   expect(pathWords("help.detector.least_share")).toBe("help: detector: least share");
   expect(valueWords("local.kind", "prox")).toBe("FedProx");
-  expect(valueWords("pace.deadline_s", 660)).toBe("660 s");
+  expect(valueWords("pace.deadline_s", 660)).toBe("11 min");
   expect([undefined, null, true, [1, 3]].map((value) => valueWords("local.x", value))).toEqual([
     "–",
     "none",

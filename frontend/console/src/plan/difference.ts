@@ -1,4 +1,5 @@
 import { t } from "../language/t";
+import { inFull } from "./durations";
 import { kindWords, slotWords } from "./kinds";
 import { labelOf } from "./schema";
 
@@ -31,7 +32,7 @@ export function valueWords(path: string, value: unknown): string {
   if (value === null) return t`none`;
   if (typeof value === "boolean") return value ? t`yes` : t`no`;
   const name = path.split(".").at(-1) ?? "";
-  if (typeof value === "number") return name.endsWith("_s") ? `${value} s` : String(value);
+  if (typeof value === "number") return name.endsWith("_s") ? inFull(value) : String(value);
   if (typeof value !== "string") return JSON.stringify(value);
   return name === "kind" ? kindWords(value) : value;
 }

@@ -1,4 +1,5 @@
 import { t } from "../language/t";
+import { inFull } from "./durations";
 
 /** The part of JSON Schema that kinds use: numbers with ranges, choices, switches, optional values, kinds within kinds. */
 export interface Schema {
@@ -25,6 +26,7 @@ export type Values = Readonly<Record<string, unknown>>;
 
 export type Field =
   | { readonly as: "number"; readonly whole: boolean; readonly optional: boolean; readonly schema: Schema }
+  | { readonly as: "duration"; readonly optional: boolean; readonly schema: Schema }
   | { readonly as: "choice"; readonly of: readonly string[] }
   | { readonly as: "switch" }
   | { readonly as: "pair"; readonly optional: boolean; readonly parts: readonly Schema[] }
@@ -80,9 +82,17 @@ export function fieldsOf(schema: Schema): readonly (readonly [string, Schema])[]
   return Object.entries(schema.properties ?? {}).filter(([name]) => name !== "kind");
 }
 
+const IN_SECONDS = /_s$/;
+
+/** What a field of that name is drawn as: numbers of seconds are durations. */
+export function drawnAs(name: string, field: Field): Field {
+  if (field.as !== "number" || !IN_SECONDS.test(name)) return field;
+  return { as: "duration", optional: field.optional, schema: field.schema };
+}
+
 /** A field's name as people read it; its description tells the unit. */
 export function labelOf(name: string): string {
-  return name.replace(/_s$/, "").replaceAll("_", " ");
+  return name.replace(IN_SECONDS, "").replaceAll("_", " ");
 }
 
 export function kindOf(schema: Schema): string {
@@ -103,13 +113,21 @@ export function misfit(value: unknown, schema: Schema, whole: boolean, optional:
   if (value === null || value === "" || value === undefined) return optional ? undefined : t`needs a number`;
   if (typeof value !== "number" || Number.isNaN(value)) return t`needs a number`;
   if (whole && !Number.isInteger(value)) return t`needs a whole number`;
-  if (schema.minimum !== undefined && value < schema.minimum) return t`at least ${schema.minimum}`;
-  if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum) {
-    return t`more than ${schema.exclusiveMinimum}`;
-  }
-  if (schema.maximum !== undefined && value > schema.maximum) return t`at most ${schema.maximum}`;
-  if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum) {
-    return t`less than ${schema.exclusiveMaximum}`;
-  }
+  return beyond(value, schema, String);
+}
+
+/** The same of a duration in seconds. */
+export function misfitDuration(value: unknown, schema: Schema, optional: boolean): string | undefined {
+  if (value === null || value === undefined) return optional ? undefined : t`needs a duration, such as 24 h`;
+  if (typeof value !== "number") return t`needs a duration, such as 24 h`;
+  return beyond(value, schema, inFull);
+}
+
+function beyond(value: number, schema: Schema, write: (value: number) => string): string | undefined {
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = schema;
+  if (minimum !== undefined && value < minimum) return t`at least ${write(minimum)}`;
+  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) return t`more than ${write(exclusiveMinimum)}`;
+  if (maximum !== undefined && value > maximum) return t`at most ${write(maximum)}`;
+  if (exclusiveMaximum !== undefined && value >= exclusiveMaximum) return t`less than ${write(exclusiveMaximum)}`;
   return undefined;
 }
