@@ -27,8 +27,8 @@ def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callabl
     """Let a keyword-only service run only for actors that may do `action`, and record its changes.
 
     Permission, change and entry are one transaction. Without `subject` the service creates the row and returns it,
-    alone or as the first of a tuple. A call that changes nothing leaves no entry. The service raises NobodyActs,
-    RoleNeeded, ScopeNeeded or TokenExpires in addition to its own errors.
+    alone or as the first of a tuple. A call that changes nothing leaves no entry. An argument `why` is recorded beside
+    the change. The service raises NobodyActs, RoleNeeded, ScopeNeeded or TokenExpires in addition to its own errors.
     """
 
     def decorate(service: Callable[P, R]) -> Callable[P, R]:
@@ -41,7 +41,8 @@ def audited(action: str, *, subject: Subject | None = None) -> Callable[[Callabl
                 before = _columns(row)
                 result = service(*args, **arguments)
                 changed = _find(subject, arguments) if subject is not None else _made(result)
-                record(action, actor=actor, row=changed or row, before=before, after=_columns(changed))
+                why = str(arguments.get("why", ""))
+                record(action, actor=actor, row=changed or row, before=before, after=_columns(changed), why=why)
             return result
 
         return recorded
@@ -58,9 +59,15 @@ def check_permitted(action: str) -> None:
 
 
 def record(
-    action: str, *, row: models.Model | None, before: Columns, after: Columns, actor: Actor | None = None
+    action: str,
+    *,
+    row: models.Model | None,
+    before: Columns,
+    after: Columns,
+    actor: Actor | None = None,
+    why: str = "",
 ) -> None:
-    """Add an entry about `row`, unless nothing has changed."""
+    """Add an entry about `row`, unless nothing has changed; `why` is the person's reason, where one was given."""
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if row is None or not changed:
         return
@@ -78,7 +85,7 @@ def record(
         subject_id=str(row.pk),
         subject_name=str(row)[:MAX_NAME],
         before={name: before[name] for name in changed if name in before},
-        after={name: after[name] for name in changed if name in after},
+        after={name: after[name] for name in changed if name in after} | ({"why": why} if why else {}),
     )
     notify_consoles(row._meta.app_label)
     notify_consoles("audit")

@@ -243,6 +243,16 @@ RESOURCES = (
                 "distill",
                 takes=(DATASET, *OF_DISTILLATION),
             ),
+            Action(
+                "use-version",
+                "Give its devices another version: the one that the version in use came of, or a named one.",
+                "champion",
+                takes=(
+                    Taken("version", "its ID; without, that from which the one in use came"),
+                    Taken("lineage", "a federation's or a group's; without, the pair's own"),
+                    Taken("why", "stands in the audit log, and beside the mark on the federation's charts"),
+                ),
+            ),
             *ARCHIVE,
         ),
         ("name", "notes"),
@@ -403,9 +413,14 @@ RESOURCES = (
         ("federation_slug", "version_number", "state", "phase", "phases", "reason_sentence", "created_at", "id"),
         ("federation", "pair", "version", "state", "active", "search", "sort"),
         actions=(
-            Action("promote", "Give it to every device now, whatever was reported.", "promote"),
-            Action("pass-phase", "Go on without waiting for the devices of the present phase.", "pass-phase"),
-            Action("cancel", "Have the canary group go back to the version in use.", "cancel"),
+            Action("promote", "Give it to every device now, whatever was reported.", "promote", takes=(WHY,)),
+            Action(
+                "pass-phase",
+                "Go on without waiting for the devices of the present phase.",
+                "pass-phase",
+                takes=(WHY,),
+            ),
+            Action("cancel", "Have the canary group go back to the version in use.", "cancel", takes=(WHY,)),
         ),
         begins=Action(
             "start",
@@ -417,6 +432,7 @@ RESOURCES = (
                     "terms",
                     """how: {"share": 0.01, "phases": [{"share": 0.5, "hold_s": 7200}], "threshold": 0.02}""",
                 ),
+                Taken("why", "stands in the audit log"),
             ),
         ),
     ),

@@ -24,6 +24,7 @@ from coterie.core.choice_field import ChoiceField
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
+from coterie.core.why_api import WhyField
 from coterie.registry import describing, services
 from coterie.registry.archive import archive
 from coterie.registry.ensembles import Column, Ensemble, ensembles_of
@@ -290,6 +291,7 @@ class MovedChampionSerializer(serializers.Serializer[ModelVersion]):
         help_text="a federation's or a group's; blank: the pair's",
     )
     version = serializers.UUIDField(allow_null=True, default=None, help_text="none: the parent of the one in use")
+    why = WhyField(help_text="stands in the audit log, and beside the mark on the federation's charts")
 
 
 class UploadedWeightsSerializer(serializers.Serializer[ModelVersion]):
@@ -416,6 +418,7 @@ class PairViewSet(PairRows):
             role=Role(wanted.validated_data["role"]),
             to=wanted.validated_data["version"],
             lineage=wanted.validated_data["lineage"],
+            why=wanted.validated_data["why"],
             now=timezone.now(),
         )
         return Response(VersionSerializer(version).data)

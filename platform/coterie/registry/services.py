@@ -318,7 +318,15 @@ def _champion_alias(arguments: Mapping[str, object]) -> Alias | None:
 
 
 @audited("registry.roll_back", subject=_champion_alias)
-def roll_back(*, pair: ModelPair, role: Role, to: UUID | None, now: datetime, lineage: str = BASE) -> ModelVersion:
+def roll_back(
+    *,
+    pair: ModelPair,
+    role: Role,
+    to: UUID | None,
+    now: datetime,
+    lineage: str = BASE,
+    why: str = "",  # noqa: ARG001 - stands in the audit log
+) -> ModelVersion:
     """Move the champion of version `to`'s lineage to it; where None, that of `lineage` to its last ancestor there.
 
     Devices drop personal models that were trained from versions between the two. Raises UnknownVersion,

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from coterie.core.aged_api import AgedSerializer
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
+from coterie.core.why_api import WhyField
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import services
 from coterie.rollouts.models import Rollout, Trial
@@ -122,6 +123,13 @@ class StartRolloutSerializer(serializers.Serializer[None]):
         help_text="settings of kind canary: share, threshold, within_s, hold_s, absent_s, phases (each with a share "
         "and, where they differ, the other four of its own), tag, reports, shadow_within_s",
     )
+    why = WhyField(help_text="stands in the audit log")
+
+
+class DecisionSerializer(serializers.Serializer[None]):
+    """A decision about a roll-out."""
+
+    why = WhyField(help_text="stands in its reason")
 
 
 class RolloutFilter(serializers.Serializer[None]):
@@ -156,34 +164,45 @@ class RolloutViewSet(ListedViewSet[Rollout]):
         wanted = StartRolloutSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         version = cast(ModelVersion, wanted.validated_data["version"])
-        rollout = services.start_rollout(version=version, terms=wanted.validated_data["terms"], now=timezone.now())
+        rollout = services.start_rollout(
+            version=version,
+            terms=wanted.validated_data["terms"],
+            why=wanted.validated_data["why"],
+            now=timezone.now(),
+        )
         return Response(RolloutSerializer(rollout).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=None, responses=RolloutSerializer)
+    @extend_schema(request=DecisionSerializer, responses=RolloutSerializer)
     @action(detail=True, methods=["post"])
-    def promote(self, _request: Request, **_: str) -> Response:
+    def promote(self, request: Request, **_: str) -> Response:
         """Make the candidate the champion without waiting for the reports."""
         rollout = self.get_object()
-        services.promote_rollout(rollout=rollout, now=timezone.now())
+        services.promote_rollout(rollout=rollout, why=_why(request), now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
-    @extend_schema(request=None, responses=RolloutSerializer)
+    @extend_schema(request=DecisionSerializer, responses=RolloutSerializer)
     @action(detail=True, methods=["post"], url_path="pass-phase")
-    def pass_phase(self, _request: Request, **_: str) -> Response:
+    def pass_phase(self, request: Request, **_: str) -> Response:
         """Begin the next phase, whatever the present one has told; after the last the candidate is the champion."""
         rollout = self.get_object()
-        services.pass_phase(rollout=rollout, now=timezone.now())
+        services.pass_phase(rollout=rollout, why=_why(request), now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
-    @extend_schema(request=None, responses=RolloutSerializer)
+    @extend_schema(request=DecisionSerializer, responses=RolloutSerializer)
     @action(detail=True, methods=["post"])
-    def cancel(self, _request: Request, **_: str) -> Response:
+    def cancel(self, request: Request, **_: str) -> Response:
         """Stop it; the canary group goes back to the champion."""
         rollout = self.get_object()
-        services.cancel_rollout(rollout=rollout, now=timezone.now())
+        services.cancel_rollout(rollout=rollout, why=_why(request), now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
     def get_queryset(self) -> QuerySet[Rollout]:
         """A single roll-out comes with every device's part."""
         rows = super().get_queryset()
         return rows.prefetch_related("trials__device") if self.action == "retrieve" else rows
+
+
+def _why(request: Request) -> str:
+    given = DecisionSerializer(data=request.data)
+    given.is_valid(raise_exception=True)
+    return cast(str, given.validated_data["why"])

@@ -2,18 +2,30 @@
 
 from datetime import datetime
 
-from coterie.core.why import are, moment
+from coterie.core.why import are, because, moment
 from coterie_learning.rollout.comparison import Comparison
 from coterie_wire.conditions import Reason
 
 AFTER_ROUND = Reason("rollouts.after_round", "begins when the round that is held has ended")
 CHAMPION_MOVED = Reason("rollouts.moved", "the champion was moved meanwhile, so what was measured says nothing")
 IN_USE = Reason("rollouts.in_use", "the version came into use before it could be tried")
-BY_OPERATOR = Reason("rollouts.by_operator", "an operator promoted it without waiting for the reports")
-STOPPED = Reason("rollouts.stopped", "an operator stopped it")
-WENT_ON = Reason("rollouts.went_on", "an operator had it go on without waiting for the phase")
 NEEDS_DEVICES = "rollouts.needs_devices"
 ABSENT = "rollouts.absent"
+
+
+def by_operator(why: str) -> Reason:
+    """The candidate is promoted before its reports are in."""
+    return because("rollouts.by_operator", "an operator promoted it without waiting for the reports", why)
+
+
+def stopped(why: str) -> Reason:
+    """An operator's decision."""
+    return because("rollouts.stopped", "an operator stopped it", why)
+
+
+def went_on(why: str) -> Reason:
+    """The next phase begins before this one has ended."""
+    return because("rollouts.went_on", "an operator had it go on without waiting for the phase", why)
 
 
 def needs_devices(*, needed: int, available: int, absent: int, since: datetime) -> Reason:

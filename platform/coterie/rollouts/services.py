@@ -32,7 +32,13 @@ from coterie_learning.plan import ROLLOUT
 
 
 @audited("rollouts.start_rollout")
-def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: datetime) -> Rollout:
+def start_rollout(
+    *,
+    version: ModelVersion,
+    terms: Mapping[str, object],
+    now: datetime,
+    why: str = "",  # noqa: ARG001 - stands in the audit log
+) -> Rollout:
     """Have a canary group try a version of a device model; `terms` are the settings of kind ``canary``.
 
     It begins when the current round has ended, and no round begins before it has ended. Raises WireError
@@ -61,21 +67,24 @@ def start_rollout(*, version: ModelVersion, terms: Mapping[str, object], now: da
 
 
 @audited("rollouts.promote_rollout", subject="rollout")
-def promote_rollout(*, rollout: Rollout, now: datetime) -> None:
-    """Make the candidate the champion without waiting for the reports. Raises HasEnded or ChampionMoved."""
+def promote_rollout(*, rollout: Rollout, why: str = "", now: datetime) -> None:
+    """Make the candidate the champion without waiting for the reports; `why` becomes part of its reason.
+
+    Raises HasEnded or ChampionMoved.
+    """
     held = _locked(rollout)
     ModelPair.objects.select_for_update(no_key=True).get(pk=held.version.pair_id)
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
-    promote(held, reason=reasons.BY_OPERATOR, now=now)
+    promote(held, reason=reasons.by_operator(why), now=now)
     _decided(rollout)
 
 
 @audited("rollouts.pass_phase", subject="rollout")
-def pass_phase(*, rollout: Rollout, now: datetime) -> None:
+def pass_phase(*, rollout: Rollout, why: str = "", now: datetime) -> None:
     """Begin the next phase, whatever the current one has shown; after the last, the candidate becomes champion.
 
-    Raises HasEnded, NotBegun or ChampionMoved.
+    `why` becomes part of its reason. Raises HasEnded, NotBegun or ChampionMoved.
     """
     held = _locked(rollout)
     if held.state == Rollout.State.PLANNED:
@@ -83,14 +92,14 @@ def pass_phase(*, rollout: Rollout, now: datetime) -> None:
     ModelPair.objects.select_for_update(no_key=True).get(pk=held.version.pair_id)
     if is_outdated(held):
         raise ChampionMoved(rollout=str(held.pk))
-    continue_or_promote(held, reason=reasons.WENT_ON, now=now)
+    continue_or_promote(held, reason=reasons.went_on(why), now=now)
     _decided(rollout)
 
 
 @audited("rollouts.cancel_rollout", subject="rollout")
-def cancel_rollout(*, rollout: Rollout, now: datetime) -> None:
-    """Stop it: the canary group goes back to the champion. Raises HasEnded."""
-    end(_locked(rollout), Rollout.State.CANCELLED, reason=reasons.STOPPED, now=now)
+def cancel_rollout(*, rollout: Rollout, why: str = "", now: datetime) -> None:
+    """Stop it: the canary group goes back to the champion; `why` becomes part of its reason. Raises HasEnded."""
+    end(_locked(rollout), Rollout.State.CANCELLED, reason=reasons.stopped(why), now=now)
     _decided(rollout)
 
 

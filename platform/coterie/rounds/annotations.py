@@ -115,8 +115,9 @@ def _moved(federation: Federation) -> Iterable[Annotation]:
         if taken is None:
             continue
         way = "back to" if left is not None and taken < left else "to"
-        sentence = f"{entry.actor_name} moved the devices {way} version {taken}."
-        yield Annotation(entry.at, "moved", f"{way} {taken}", sentence)
+        moved = f"{entry.actor_name} moved the devices {way} version {taken}"
+        why = str(entry.after.get("why", ""))
+        yield Annotation(entry.at, "moved", f"{way} {taken}", f"{moved}: {why.rstrip('.')}." if why else f"{moved}.")
 
 
 def _tried(federation: Federation) -> Iterable[Annotation]:

@@ -13,8 +13,10 @@ from coterie.audit.models import Entry
 from coterie.core.acting import NOBODY, Actor, NobodyActs, OperatorRole, RoleNeeded, Scope, ScopeNeeded, acting_as
 from coterie.fleet.models import Device
 from coterie.fleet.services import BadTag, change_device, revoke_device
+from coterie.registry.models import Role
+from coterie.registry.services import move_champion, roll_back
 from tests.coterie.conftest import NOW
-from tests.coterie.world import make_device
+from tests.coterie.world import make_device, make_pair, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +33,17 @@ def test_an_entry_says_who_changed_what_from_what_to_what() -> None:
     assert (entry.actor_kind, entry.actor_name, entry.address) == ("person", "operator", "192.0.2.7")
     assert (entry.subject_kind, entry.subject_id, entry.subject_name) == ("fleet.device", str(device.pk), "kitchen")
     assert (entry.before, entry.after) == ({"tags": ["a"]}, {"tags": ["b"]})
+
+
+def test_a_reason_stands_beside_what_changed() -> None:
+    pair = make_pair()
+    first, second = (make_version(pair, seed=seed) for seed in (1, 2))
+    move_champion(version=second, now=NOW)
+    roll_back(pair=pair, role=Role.DEVICE, to=first.pk, why="it drains batteries", now=NOW)
+    roll_back(pair=pair, role=Role.DEVICE, to=second.pk, now=NOW)
+    later, earlier = Entry.objects.filter(action="registry.roll_back")
+    assert earlier.after["why"] == "it drains batteries"
+    assert (earlier.after["version_id"], "why" in later.after) == (str(first.pk), False)
 
 
 def test_what_is_new_is_recorded_whole_and_without_secrets() -> None:

@@ -152,7 +152,17 @@ def test_a_version_is_rolled_out_through_phases(signed_in: Callable[..., Result]
         ).output
     )
     assert "[rollouts.not_begun]" in signed_in("rollouts", "pass-phase", started["id"]).output
-    assert json.loads(signed_in("rollouts", "cancel", started["id"], "--json").output)["state"] == "cancelled"
+    stopped = json.loads(signed_in("rollouts", "cancel", started["id"], "--why", "it was a try", "--json").output)
+    assert (stopped["state"], stopped["reason_sentence"]) == ("cancelled", "an operator stopped it: it was a try")
+
+
+def test_devices_are_rolled_back(signed_in: Callable[..., Result], federation: Federation) -> None:
+    first = make_version(federation.pair)
+    second = another_version(first, "second")
+    pair = str(federation.pair_id)
+    json.loads(signed_in("models", "use-version", pair, "--version", str(second.pk), "--json").output)
+    back = json.loads(signed_in("models", "use-version", pair, "--why", "it drains batteries", "--json").output)
+    assert back["id"] == str(first.pk)
 
 
 def test_overview_and_repairs_are_told_in_sentences(signed_in: Callable[..., Result]) -> None:

@@ -1,7 +1,10 @@
 """A roll-out from its beginning to each of its ends, with scripted devices."""
 
 import pytest
+from rest_framework.test import APIClient
 
+from coterie.audit.models import Entry
+from coterie.core.why import LONGEST_WHY
 from coterie.fleet.services import pin_device
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, withdrawn_versions
@@ -153,6 +156,19 @@ def test_the_group_is_drawn_by_tag_from_devices_that_follow_the_federation() -> 
     told = world.check_in(later(2))
     assert told["kiosk-1"].trial is None
     assert told["kiosk-2"].trial is not None
+
+
+def test_who_decides_says_why(api: APIClient) -> None:
+    world = World()
+    wanted = {"version": str(world.candidate.pk), "terms": {"share": 0.5, "reports": 1}, "why": "the night's fixes"}
+    begun = api.post("/api/rollouts/", wanted, format="json").json()
+    started = Entry.objects.get(action="rollouts.start_rollout")
+    assert started.after["why"] == "the night's fixes"
+    stopped = api.post(f"/api/rollouts/{begun['id']}/cancel/", {"why": "w" * LONGEST_WHY}, format="json").json()
+    assert stopped["reason_sentence"] == f"an operator stopped it: {'w' * LONGEST_WHY}"
+    again = api.post("/api/rollouts/", {**wanted, "why": ""}, format="json").json()
+    in_use = api.post(f"/api/rollouts/{again['id']}/promote/", {"why": "it is urgent"}, format="json").json()
+    assert in_use["reason_sentence"] == ("an operator promoted it without waiting for the reports: it is urgent")
 
 
 def test_an_operator_promotes_or_stops_it_before_its_time() -> None:

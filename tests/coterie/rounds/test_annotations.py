@@ -44,14 +44,14 @@ def test_tells_of_versions_that_were_tried_and_moved(api: APIClient) -> None:
     cancel_rollout(rollout=rollout, now=later(5))
     body = {"role": "device", "lineage": "", "version": str(world.candidate.pk)}
     assert api.post(f"/api/pairs/{world.pair.pk}/champion/", body, format="json").status_code == 200
-    back = {**body, "version": str(world.champion.pk)}
+    back = {**body, "version": str(world.champion.pk), "why": "it drains batteries."}
     api.post(f"/api/pairs/{world.pair.pk}/champion/", back, format="json")
     number = world.candidate.number
     told = {row["mark"]: row["sentence"] for row in annotations(api, world.federation)}
     assert told[f"{number} tried"] == f"A canary group was given version {number}."
     assert told[f"{number} stopped"] == f"Version {number} was stopped: an operator stopped it."
     assert told[f"to {number}"] == f"ada moved the devices to version {number}."
-    assert told[f"back to {world.champion.number}"] == "ada moved the devices back to version 1."
+    assert told[f"back to {world.champion.number}"] == "ada moved the devices back to version 1: it drains batteries."
 
 
 def test_marks_a_day_on_which_devices_drifted_once(api: APIClient) -> None:

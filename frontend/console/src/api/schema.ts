@@ -4827,6 +4827,15 @@ export interface components {
              */
             work: components["schemas"]["DeviceWork"];
         };
+        /** @description A decision about a roll-out. */
+        DecisionRequest: {
+            /**
+             * @description stands in its reason
+             * @default
+             * @example It drains batteries.
+             */
+            why: string;
+        };
         /** @description Why devices would not answer. */
         Declined: {
             /** @example conditions.on_battery */
@@ -7252,6 +7261,12 @@ export interface components {
              * @example 0.1.0
              */
             version?: string | null;
+            /**
+             * @description stands in the audit log, and beside the mark on the federation's charts
+             * @default
+             * @example It drains batteries.
+             */
+            why: string;
         };
         /** @description A fault that is not shown. */
         Mute: {
@@ -10792,6 +10807,12 @@ export interface components {
              * @example 0.1.0
              */
             version: string;
+            /**
+             * @description stands in the audit log
+             * @default
+             * @example It drains batteries.
+             */
+            why: string;
         };
         /** @description How many devices stand so. */
         StatusCount: {
@@ -19066,7 +19087,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -19099,7 +19124,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -19132,7 +19161,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DecisionRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {

@@ -1,18 +1,22 @@
 import { Anchor, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { api } from "../api/client";
 import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
+import { AskWhy } from "../components/AskWhy";
 import { Facts } from "../components/Facts";
 import { Panel } from "../components/Panel";
 import { Reason } from "../components/Reason";
 import { State } from "../components/State";
+import { counted } from "../components/units";
 import { When } from "../components/When";
 import { t } from "../language/t";
 import { ExportCsv } from "../table/ExportCsv";
 import { SaveCsv } from "../table/SaveCsv";
 import { type SmallColumn, SmallTable } from "../table/SmallTable";
+import { holdersQuery } from "./holders";
 import { PAIRS, VERSIONS } from "./queries";
 import {
   absentOf,
@@ -71,8 +75,15 @@ function Active({ rollout }: { rollout: Rollout }) {
   const beside = besideOf(rollout);
   const phase = phaseOf(rollout);
   const absent = absentOf(rollout);
-  const path = { params: { path: { id: rollout.id } } };
+  const [why, say] = useState("");
+  const { data: holders } = useQuery(holdersQuery(rollout.pair));
+  const told = { params: { path: { id: rollout.id } }, body: { why } };
   const changes = [ROLLOUTS, PAIRS, VERSIONS];
+  const onDone = () => say("");
+  const asking = (sentence: string) => (
+    <AskWhy says={sentence} where={t`everybody reads it beside the roll-out`} why={why} onWhy={say} />
+  );
+  const others = rollout.champion === null ? undefined : holders?.get(rollout.champion);
   return (
     <Stack gap="sm" role="group" aria-label={`Roll-out of version ${rollout.version_number}`}>
       <Group justify="space-between" gap="xs">
@@ -85,33 +96,44 @@ function Active({ rollout }: { rollout: Rollout }) {
           <Action
             action="rollouts.promote_rollout"
             label="Promote now"
-            confirm={`Every device gets version ${rollout.version_number}, whatever has been reported.`}
+            confirm={asking(
+              others === undefined
+                ? t`Every device gets version ${rollout.version_number}, whatever has been reported.`
+                : t`Every device gets version ${rollout.version_number}, whatever has been reported: ${counted(others)} hold version ${rollout.champion_number ?? "–"} now.`,
+            )}
+            onDone={onDone}
             done={`Version ${rollout.version_number} is in use.`}
             changes={changes}
-            call={(via) => api.POST("/api/rollouts/{id}/promote/", { ...path, ...via })}
+            call={(via) => api.POST("/api/rollouts/{id}/promote/", { ...told, ...via })}
           />
           {rollout.state === "measuring" && (
             <Action
               action="rollouts.pass_phase"
               label="Go on"
-              confirm={
+              confirm={asking(
                 rollout.phase + 1 < rollout.phases
-                  ? t`The next phase begins, whatever the devices of this one have told.`
-                  : t`This is the last phase: every device gets version ${rollout.version_number}, whatever has been told.`
-              }
+                  ? t`The next phase of version ${rollout.version_number} begins, whatever the ${counted(devices)} devices of this one have told.`
+                  : t`This is the last phase: every device gets version ${rollout.version_number}, whatever has been told.`,
+              )}
+              onDone={onDone}
               done={t`The phase is passed.`}
               changes={changes}
-              call={(via) => api.POST("/api/rollouts/{id}/pass-phase/", { ...path, ...via })}
+              call={(via) => api.POST("/api/rollouts/{id}/pass-phase/", { ...told, ...via })}
             />
           )}
           <Action
             action="rollouts.cancel_rollout"
             label="Stop"
             danger
-            confirm="The canary group goes back to the version in use."
+            confirm={asking(
+              devices === 1
+                ? t`The device that holds version ${rollout.version_number} goes back to the version in use.`
+                : t`The ${counted(devices)} devices that hold version ${rollout.version_number} go back to the version in use.`,
+            )}
+            onDone={onDone}
             done="The canary group goes back to the version in use."
             changes={changes}
-            call={(via) => api.POST("/api/rollouts/{id}/cancel/", { ...path, ...via })}
+            call={(via) => api.POST("/api/rollouts/{id}/cancel/", { ...told, ...via })}
           />
         </Group>
       </Group>

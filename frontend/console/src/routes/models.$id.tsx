@@ -3,7 +3,6 @@ import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useMemo } from "react";
 import { api } from "../api/client";
-import { Action } from "../components/Action";
 import { Answer } from "../components/Answer";
 import { Archive } from "../components/Archive";
 import { Describe } from "../components/Describe";
@@ -25,6 +24,7 @@ import { Compare } from "../models/Compare";
 import { Ensembles } from "../models/Ensembles";
 import { Evaluations } from "../models/Evaluations";
 import { inOrder, writtenOf } from "../models/figures";
+import { RollBack, UseVersion } from "../models/MoveDevices";
 import { transfersMeanwhile } from "../models/meanwhile";
 import { cameOf } from "../models/origin";
 import { PreflightReport, Rejected, Work } from "../models/Preflight";
@@ -118,21 +118,7 @@ function PairPage() {
           </>
         }
       >
-        <Action
-          action="registry.roll_back"
-          label="Roll the devices back"
-          blocked={pair.device_champion === null ? t`No version is in use yet.` : undefined}
-          confirm="Devices get the version that the one in use came of. The newer one stays, and can be used again."
-          done="Devices get the earlier version at their next check-in."
-          changes={[PAIRS, VERSIONS]}
-          call={(via) =>
-            api.POST("/api/pairs/{id}/champion/", {
-              params: { path: { id } },
-              body: { role: "device", lineage: "", version: null },
-              ...via,
-            })
-          }
-        />
+        <RollBack pair={pair} graph={graph} />
         <Describe
           action="registry.describe_pair"
           name={pair.name}
@@ -216,7 +202,7 @@ function PairPage() {
           />
         )}
         <Rollouts pair={id} />
-        {looked !== undefined && <Looked pair={id} version={looked} />}
+        {looked !== undefined && <Looked pair={id} version={looked} versions={graph?.versions ?? []} />}
         {looked !== undefined && <ByClass version={looked} labels={pair.labels} />}
         {looked?.role === "device" && <Ensembles version={looked} />}
         {looked?.role === "device" && <Evaluations version={looked} />}
@@ -322,7 +308,14 @@ function Chosen({ versions, version, against, onChoose }: ChosenProps) {
   );
 }
 
-function Looked({ pair, version }: { pair: string; version: Version }) {
+interface LookedProps {
+  readonly pair: string;
+  readonly version: Version;
+  /** Those of the lineage. */
+  readonly versions: readonly Version[];
+}
+
+function Looked({ pair, version, versions }: LookedProps) {
   const measured = (version.metrics ?? {}) as Readonly<Record<string, unknown>>;
   const figures = inOrder(Object.keys(measured)).flatMap((name) => {
     const value = measured[name]; // what is no number is as long as there are classes; comparisons show it
@@ -356,29 +349,8 @@ function Looked({ pair, version }: { pair: string; version: Version }) {
           <Button component="a" href={`/api/versions/${version.id}/archive/`} download size="sm" variant="default">
             Download
           </Button>
-          {version.role === "device" && <StartRollout pair={pair} version={version} />}
-          <Action
-            action="registry.roll_back"
-            label="Use this version"
-            primary
-            blocked={
-              version.champion
-                ? t`It is in use.`
-                : version.archived_at === null
-                  ? undefined
-                  : t`It is archived; restore it first.`
-            }
-            confirm={`Whoever follows this lineage gets ${nameOf(version)}; an open round on another base is abandoned.`}
-            done={`${nameOf(version)} is in use.`}
-            changes={[PAIRS, VERSIONS]}
-            call={(via) =>
-              api.POST("/api/pairs/{id}/champion/", {
-                params: { path: { id: pair } },
-                body: { role: version.role, lineage: version.lineage, version: version.id },
-                ...via,
-              })
-            }
-          />
+          {version.role === "device" && <StartRollout pair={pair} version={version} versions={versions} />}
+          <UseVersion pair={pair} version={version} versions={versions} />
         </>
       }
     >
