@@ -59,9 +59,9 @@ class OperatorClient:
         changed: Json = answer.json()
         return changed
 
-    def enrolment_token(self, *, tag: str = "", also: Sequence[str] = (), uses: int = 1, seconds: float = 3600) -> str:
+    def enrolment_token(self, *, tag: str = "", also: Sequence[str] = (), uses: int = 1) -> str:
         """The secret of a new token, for devices with `tag` and those of `also`."""
-        expires_at = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+        expires_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
         tags = [*([tag] if tag else []), *also]
         body = {"label": "system tests", "uses_allowed": uses, "expires_at": expires_at, "tags": tags}
         secret: str = self.post("/enrolment-tokens/", body)["secret"]

@@ -66,6 +66,14 @@ class TokenExpired(CoterieError):
     sentence = "The enrolment token expired at {expired_at}; ask for a new one."
 
 
+class TokenOverAlready(CoterieError):
+    """A new enrolment token would have expired before it is given out."""
+
+    code = "fleet.token_over_already"
+    kind = ErrorKind.INVALID
+    sentence = "{expires_at} is past: say a moment to come until which devices may join with the token."
+
+
 class TokenUsedUp(CoterieError):
     """As many devices as the enrolment token allows have joined with it."""
 
@@ -125,7 +133,12 @@ def checked_tags(tags: Sequence[str]) -> list[str]:
 def create_enrolment_token(
     *, label: str, uses_allowed: int = 1, expires_at: datetime, tags: Sequence[str] = (), now: datetime
 ) -> IssuedEnrolmentToken:
-    """Create a token with which `uses_allowed` devices may join until `expires_at`. Raises BadTag."""
+    """Create a token with which `uses_allowed` devices may join until `expires_at`.
+
+    Raises BadTag or TokenOverAlready.
+    """
+    if expires_at < now:
+        raise TokenOverAlready(expires_at=expires_at.isoformat(timespec="minutes"))
     secret = new_secret("coe")
     token = EnrolmentToken.objects.create(
         label=label,

@@ -22,6 +22,7 @@ from coterie.fleet.services import (
     BadTag,
     EnrolledDevice,
     TokenExpired,
+    TokenOverAlready,
     TokenRevoked,
     TokenUnknown,
     TokenUsedUp,
@@ -97,6 +98,8 @@ class TestEnrolment:
 
     def test_refuses_expired_revoked_and_unknown_tokens(self, now: datetime) -> None:
         later = now + timedelta(hours=1)
+        with pytest.raises(TokenOverAlready, match="is past"):
+            create_enrolment_token(label="t", expires_at=now, now=later)
         token, secret = create_enrolment_token(label="t", expires_at=later, now=now)
         with pytest.raises(TokenExpired):
             _join(secret, later)
