@@ -153,7 +153,7 @@ def _storage() -> Told:
     if (problem := why_unfit(store)) is not None:
         yield "wrong", problem
     else:
-        yield "fine", f"{type(store).__name__} keeps, refuses to overwrite, reads and deletes"
+        yield "fine", f"{store} keeps files, refuses to overwrite them, reads and deletes them"
 
 
 def _periodic_work() -> Told:

@@ -41,6 +41,9 @@ class DurableFileSystemStorage(Store, FileSystemStorage):
     _seen: ClassVar[set[Path]] = set()
     """The directories of stores that this process has seen. Those in one state directory come and go together."""
 
+    def __str__(self) -> str:
+        return f"the directory {self.location}"
+
     def create(self, name: str, content: bytes) -> bool:
         """See `Store`: a link, unlike a rename, replaces nothing."""
         with self._answering():

@@ -62,6 +62,9 @@ class ObjectStorage(Store):
         self._place = StoreLocation(**place)
         self._folder = folder
 
+    def __str__(self) -> str:
+        return f"the bucket {self._place.bucket}"
+
     def create(self, name: str, content: bytes) -> bool:
         """See `Store`: ``If-None-Match: *``."""
         with _spoken_to():

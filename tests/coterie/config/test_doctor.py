@@ -35,6 +35,8 @@ def test_a_sound_platform_has_nothing_wrong_and_keeps_nothing_of_it() -> None:
     assert [finding for finding in found if finding.state == "wrong"] == []
     assert {finding.about for finding in found} >= {"settings", "database", "tables", "storage", "room"}
     assert not store_of("default").sizes("probes")
+    (storage,) = [finding.says for finding in found if finding.about == "storage"]
+    assert storage.startswith(f"the directory {store_of('default').location} keeps files")
     out = StringIO()
     call_command("doctor", as_json=True, stdout=out)
     assert {finding["about"] for finding in json.loads(out.getvalue())} == {finding.about for finding in found}
