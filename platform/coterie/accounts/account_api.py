@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from coterie.accounts import browsers, second_factor, services
 from coterie.accounts.browsers import BY_SECOND_FACTOR, IN_SESSION
 from coterie.accounts.models import BrowserSession, Operator
+from coterie.core.body import check_body
 from coterie.core.listing import ListedViewSet
 
 
@@ -70,7 +71,7 @@ class SecondFactorView(APIView):
     def post(self, request: Request) -> Response:
         """Begin to set one up, or another; a code then confirms it. Raises WrongPassword."""
         given = OwnPasswordSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         operator = cast(Operator, request.user)
         services.confirm_password(operator=operator, password=given.validated_data["password"])
         factor = second_factor.begin_second_factor(operator=operator, now=timezone.now())
@@ -149,5 +150,5 @@ class BrowserSessionViewSet(ListedViewSet[BrowserSession]):
 
 def _given(request: Request) -> tuple[Operator, str]:
     given = CodeSerializer(data=request.data)
-    given.is_valid(raise_exception=True)
+    check_body(given)
     return cast(Operator, request.user), str(given.validated_data["code"])

@@ -14,6 +14,7 @@ from coterie.accounts.models import CustomRole, Organisation
 from coterie.accounts.operator_api import ROLES, SCOPES
 from coterie.accounts.project_api import seen, seen_roles
 from coterie.audit.actions import ACTIONS
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet
@@ -75,7 +76,7 @@ class CustomRoleViewSet(ListedViewSet[CustomRole]):
         """A role, no wider than one's own in the organisation; who has it sees everything, and may do its actions."""
         wanted = CustomRoleSerializer(data=request.data)
         wanted.fields["organisation"].queryset = seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         made = custom_roles.create_custom_role(**wanted.validated_data, now=timezone.now())
         return Response(CustomRoleSerializer(made).data, status=status.HTTP_201_CREATED)
 
@@ -83,7 +84,7 @@ class CustomRoleViewSet(ListedViewSet[CustomRole]):
     def partial_update(self, request: Request, **_: int) -> Response:
         """Another name, or other actions, for all who have it from their next request on."""
         change = ChangedCustomRoleSerializer(data=request.data)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         role = self.get_object()
         custom_roles.change_custom_role(role=role, **change.validated_data)
         return Response(CustomRoleSerializer(role).data)

@@ -16,6 +16,7 @@ from coterie.accounts.authentication import ApiTokenAuthentication, PasswordAuth
 from coterie.accounts.models import ApiToken, Operator, SavedFilter, SecondFactor
 from coterie.accounts.roles import people_of
 from coterie.core.acting import OperatorRole, Scope, current_actor
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField, MultipleChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 
@@ -78,7 +79,7 @@ class ApiTokenViewSet(ListedViewSet[ApiToken]):
     def create(self, request: Request) -> Response:
         """A new token. Its secret is in this answer and nowhere else."""
         wanted = ApiTokenSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         given = dict(wanted.validated_data)
         scopes = [Scope(scope) for scope in given.pop("scopes", Scope)]
         operator = cast(Operator, request.user)
@@ -125,7 +126,7 @@ class SavedFilterViewSet(ListedViewSet[SavedFilter]):
     def create(self, request: Request) -> Response:
         """Save a filter; one of the same table and name is replaced."""
         wanted = SavedFilterSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         kept = services.save_filter(operator=cast(Operator, request.user), **wanted.validated_data)
         return Response(SavedFilterSerializer(kept).data, status=status.HTTP_201_CREATED)
 
@@ -209,7 +210,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
     def create(self, request: Request) -> Response:
         """Let a person in; the answer holds the link with which they sign in first."""
         wanted = InvitedOperatorSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         given = dict(wanted.validated_data)
         operator = services.invite_operator(**{**given, "role": OperatorRole(given["role"]) if given["role"] else None})
         path = services.sign_in_path(operator=operator)
@@ -220,7 +221,7 @@ class OperatorViewSet(ListedViewSet[Operator]):
         """Give a person another role or address, shut them out, or let them in again."""
         operator = self.get_object()
         change = OperatorSerializer(operator, data=request.data, partial=True)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         given = dict(change.validated_data)
         if given.get("role"):
             given["role"] = OperatorRole(given["role"])

@@ -16,6 +16,7 @@ from coterie.accounts.browsers import BY_SECOND_FACTOR
 from coterie.accounts.models import Operator, Passkey
 from coterie.accounts.passkey_answers import PasskeyAnswer
 from coterie.accounts.relying_party import relying_party_of
+from coterie.core.body import check_body
 from coterie.core.listing import ListedViewSet
 
 
@@ -81,7 +82,7 @@ class PasskeyViewSet(ListedViewSet[Passkey]):
     def begin(self, request: Request) -> Response:
         """What a browser makes a passkey of, within five minutes."""
         given = OwnPasswordSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         operator = cast(Operator, request.user)
         services.confirm_password(operator=operator, password=given.validated_data["password"])
         party = relying_party_of(request._request)
@@ -91,7 +92,7 @@ class PasskeyViewSet(ListedViewSet[Passkey]):
     def create(self, request: Request) -> Response:
         """Let the passkey sign its owner in; other than an app's code it needs no password beside it."""
         given = MadePasskeySerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         answer = PasskeyAnswer(given.validated_data["answer"], relying_party_of(request._request))
         passkey, codes = passkeys.add_passkey(
             operator=cast(Operator, request.user),
@@ -114,7 +115,7 @@ class PasskeyViewSet(ListedViewSet[Passkey]):
     def remove(self, request: Request, **_: int) -> Response:
         """Let it sign nobody in any more; not the last second factor where one's role needs one."""
         given = ProofSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         signed, code = given.validated_data["answer"], given.validated_data["code"]
         answer = None if signed is None else PasskeyAnswer(signed, relying_party_of(request._request))
         passkeys.remove_passkey(passkey=self.get_object(), code=code, answer=answer, now=timezone.now())

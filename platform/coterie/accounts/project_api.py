@@ -17,6 +17,7 @@ from coterie.accounts.roles import CHOSEN, ProjectUnknown, projects_of
 from coterie.accounts.selectors import operator_named
 from coterie.core.acting import OperatorRole, TokenOfProject, current_actor
 from coterie.core.archiving_api import ARCHIVED_AT, ArchivedFilter
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet, QueryParameters
@@ -64,7 +65,7 @@ class OrganisationViewSet(ListedViewSet[Organisation]):
     def create(self, request: Request) -> Response:
         """An organisation without projects."""
         wanted = OrganisationSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         made = projects.create_organisation(**wanted.validated_data, now=timezone.now())
         return Response(OrganisationSerializer(made).data, status=status.HTTP_201_CREATED)
 
@@ -72,7 +73,7 @@ class OrganisationViewSet(ListedViewSet[Organisation]):
     def partial_update(self, request: Request, **_: int) -> Response:
         """Rename it, archive it with all its projects, or take it back."""
         change = ArchivableSerializer(data=request.data)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         organisation = self.get_object()
         projects.change_organisation(organisation=organisation, **change.validated_data, now=timezone.now())
         return Response(OrganisationSerializer(organisation).data)
@@ -121,7 +122,7 @@ class ProjectViewSet(ListedViewSet[Project]):
         """A project of an organisation."""
         wanted = ProjectSerializer(data=request.data)
         wanted.fields["organisation"].queryset = seen(Organisation.objects.all(), "projects")  # type: ignore[attr-defined]
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         made = projects.create_project(**wanted.validated_data, now=timezone.now())
         return Response(ProjectSerializer(made).data, status=status.HTTP_201_CREATED)
 
@@ -129,7 +130,7 @@ class ProjectViewSet(ListedViewSet[Project]):
     def partial_update(self, request: Request, **_: int) -> Response:
         """Rename it, archive it, or take it back; what is in it goes on."""
         change = ArchivableSerializer(data=request.data)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         project = self.get_object()
         projects.change_project(project=project, **change.validated_data, now=timezone.now())
         return Response(ProjectSerializer(project).data)
@@ -217,7 +218,7 @@ class GrantViewSet(ListedViewSet[Grant]):
         """Give a person a role in a project or organisation, instead of any that they have there."""
         wanted = GivenRoleSerializer(data=request.data)
         choose_from_seen(wanted)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         given = wanted.validated_data
         grant = projects.give_role(
             operator=operator_named(given["operator"]["username"]),
@@ -247,7 +248,7 @@ class ChosenProjectView(APIView):
     def post(self, request: Request) -> Response:
         """Act in another project from the next request on. Raises ProjectUnknown or TokenOfProject."""
         given = ChosenProjectSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         if isinstance(request.auth, ApiToken):
             raise TokenOfProject(token=request.auth.name)
         project, operator = given.validated_data["project"], cast(Operator, request.user)

@@ -22,6 +22,7 @@ from coterie.accounts.permissions import SignedIn
 from coterie.accounts.roles import projects_of
 from coterie.audit.actions import ACTIONS, why_not
 from coterie.core.acting import Scope, current_actor
+from coterie.core.body import check_body
 from coterie.core.choice_field import MultipleChoiceField
 
 
@@ -107,7 +108,7 @@ class SessionView(APIView):
         """Sign in. Raises WrongPassword, CodeNeeded, WrongCode, SecondFactorNeeded or TooManyAttempts."""
         SessionAuthentication().enforce_csrf(request)  # nobody is signed in yet
         given = CredentialsSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         code = given.validated_data.pop("code")
         operator = authenticate(request._request, **given.validated_data)
         if not isinstance(operator, Operator):
@@ -137,7 +138,7 @@ class PasswordView(APIView):
     def post(self, request: Request) -> Response:
         """Change it; one's other sessions end, one's API tokens stay."""
         given = ChangedPasswordSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         operator = cast(Operator, request.user)
         by_link = request.auth is None and CAME_BY_LINK in request._request.session
         services.change_password(operator=operator, **given.validated_data, by_link=by_link)

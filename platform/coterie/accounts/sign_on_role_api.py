@@ -12,6 +12,7 @@ from coterie.accounts.models import Organisation, Project, SignOnRole
 from coterie.accounts.operator_api import ROLES
 from coterie.accounts.project_api import choose_from_seen, one_role_in_one_place, seen
 from coterie.core.acting import OperatorRole
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet
@@ -75,7 +76,7 @@ class SignOnRoleViewSet(ListedViewSet[SignOnRole]):
         """Have a value give a role there to whoever signs in with it from now on."""
         wanted = NewSignOnRoleSerializer(data=request.data)
         choose_from_seen(wanted)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         given = wanted.validated_data
         mapped = sign_on_roles.map_claim(
             claim_value=given["claim_value"],

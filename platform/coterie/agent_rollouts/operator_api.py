@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from coterie.agent_rollouts import reasons, services
 from coterie.agent_rollouts.models import ABSENT_S, AgentRollout, DeviceUpdate
 from coterie.core.aged_api import AgedSerializer
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.core.why_api import WhyField
@@ -164,7 +165,7 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
     def create(self, request: Request) -> Response:
         """Ask a growing share of devices to install a release of the agent."""
         wanted = StartAgentRolloutSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         rollout = services.start_agent_rollout(**wanted.validated_data, now=timezone.now())
         return Response(AgentRolloutSerializer(rollout).data, status=status.HTTP_201_CREATED)
 
@@ -216,7 +217,7 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
 
 def _why(request: Request) -> str:
     given = WhySerializer(data=request.data)
-    given.is_valid(raise_exception=True)
+    check_body(given)
     return str(given.validated_data["why"])
 
 

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from coterie.alerts import services
 from coterie.alerts.bundling import why_held
 from coterie.alerts.models import Channel, Incident, Message, Notice, Rule, Severity
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet, QueryParameters
@@ -136,7 +137,7 @@ class ChannelViewSet(ListedViewSet[Channel]):
     def create(self, request: Request) -> Response:
         """A new channel. Its URL is kept and never shown; a webhook's secret is in this answer and nowhere else."""
         wanted = WantedChannelSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         channel, secret = services.create_channel(**wanted.validated_data, now=timezone.now())
         return Response({**ChannelSerializer(channel).data, "secret": secret}, status=status.HTTP_201_CREATED)
 
@@ -145,7 +146,7 @@ class ChannelViewSet(ListedViewSet[Channel]):
         """Tell others, keep other quiet hours, or pause; what waits for a channel that is paused is dropped."""
         channel = self.get_object()
         change = ChangedChannelSerializer(channel, data=request.data, partial=True)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         services.change_channel(channel=channel, given=change.validated_data)
         return Response(ChannelSerializer(channel).data)
 
@@ -237,7 +238,7 @@ class RuleViewSet(ListedViewSet[Rule]):
     def create(self, request: Request) -> Response:
         """A new rule; it is looked at within half a minute."""
         wanted = RuleSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         rule = services.create_rule(**wanted.validated_data, now=timezone.now())
         return Response(RuleSerializer(rule).data, status=status.HTTP_201_CREATED)
 
@@ -246,7 +247,7 @@ class RuleViewSet(ListedViewSet[Rule]):
         """Watch for something else of its kind, tell others, or pause."""
         rule = self.get_object()
         change = ChangedRuleSerializer(rule, data=request.data, partial=True)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         services.change_rule(rule=rule, given=change.validated_data)
         return Response(RuleSerializer(rule).data)
 

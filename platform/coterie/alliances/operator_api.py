@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from coterie.alliances import services
 from coterie.alliances.models import Alliance, Party
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.fleet.models import Device
@@ -151,7 +152,7 @@ class AllianceViewSet(ListedViewSet[Alliance]):
     def create(self, request: Request) -> Response:
         """Have two devices train one network together, once the owners of both agree."""
         wanted = BeginAllianceSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         alliance = services.begin_alliance(**wanted.validated_data, now=timezone.now())
         return Response(AllianceSerializer(alliance).data, status=status.HTTP_201_CREATED)
 

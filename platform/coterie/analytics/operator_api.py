@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from coterie.analytics import services
 from coterie.analytics.models import Question
 from coterie.analytics.selectors import asked_by_answer, quantiles
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
@@ -135,7 +136,7 @@ class QuestionViewSet(ListedViewSet[Question]):
     def create(self, request: Request) -> Response:
         """Ask the devices of a federation; the answer is a sum that nobody can read one device in."""
         wanted = AskSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         given = wanted.validated_data
         question = services.ask_question(
             federation=cast(Federation, given["federation"]),

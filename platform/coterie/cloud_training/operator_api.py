@@ -26,6 +26,7 @@ from coterie.cluster.models import Gang, GangShare
 from coterie.cluster.schedule import NAMING, Device
 from coterie.cluster.selectors import Launcher, gang_of, launchers
 from coterie.core.acting import current_actor
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.core.why_api import WhyField
@@ -185,7 +186,7 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     def cancel(self, request: Request, pk: UUID) -> Response:
         """Stop it."""
         job, given = get_object_or_404(TrainingJob, pk=pk), CancelJobSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         services.cancel_job(job=job, why=given.validated_data["why"], now=timezone.now())
         return Response(TrainingJobSerializer(job).data)
 
@@ -312,7 +313,7 @@ class DistillView(APIView):
 
 def _submitted(wanted: DistillSerializer, ask: Callable[..., TrainingJob], pk: UUID) -> Response:
     pair = get_object_or_404(ModelPair, pk=pk)
-    wanted.is_valid(raise_exception=True)
+    check_body(wanted)
     options = dict(wanted.validated_data)
     dataset = options.pop("dataset")
     job = ask(pair=pair, dataset=dataset, options=from_values(options, TrainingOptions), now=timezone.now())
@@ -341,7 +342,7 @@ class QuantiseView(APIView):
         """Make an int8 form of a version of a device model and measure it; its variants tell what came of it."""
         version = get_object_or_404(ModelVersion.objects.select_related("pair"), pk=pk)
         wanted = QuantiseSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         options = QuantiseOptions(wanted.validated_data["max_loss_points"])
         dataset = wanted.validated_data["dataset"]
         job = services.quantise_version(version=version, dataset=dataset, options=options, now=timezone.now())

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.device_logs import services
@@ -94,7 +95,7 @@ class DeviceLogViewSet(ListedViewSet[DeviceLog]):
     def create(self, request: Request) -> Response:
         """Ask a device for its log of the last hours; its owner decides."""
         wanted = AskForLogSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         log = services.request_log(**wanted.validated_data, now=timezone.now())
         return Response(DeviceLogSerializer(log).data, status=status.HTTP_201_CREATED)
 

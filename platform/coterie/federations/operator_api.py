@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.core.archiving_api import ArchivedFilter, NotesField
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.federations import services
@@ -177,7 +178,7 @@ class FederationViewSet(FederationRows):
     def create(self, request: Request) -> Response:
         """A federation that waits to be started."""
         wanted = FederationSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         federation = services.create_federation(**wanted.validated_data, now=timezone.now())
         return Response(FederationSerializer(federation).data, status=status.HTTP_201_CREATED)
 
@@ -186,7 +187,7 @@ class FederationViewSet(FederationRows):
         """Another plan, from the next round on, other terms to judge candidates by, another name, other notes."""
         federation = get_object_or_404(Federation, pk=pk)
         given = ChangedFederationSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         changes = dict(given.validated_data)
         plan, instead_of = changes.pop("plan", None), changes.pop("instead_of", None)
         described = {name: changes.pop(name) for name in ("name", "notes") if name in changes}

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.archiving_api import ArchivedFilter, NotesField
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.key_field import KeyField
 from coterie.core.listing import ListedViewSet, QueryParameters
@@ -196,7 +197,7 @@ class DeviceViewSet(DeviceRows):
         """Rename the device, tag it anew, or write other notes about it."""
         device = self.get_object()
         change = DeviceSerializer(device, data=request.data, partial=True)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         given = change.validated_data
         services.change_device(device=device, name=given.get("name"), tags=given.get("tags"), notes=given.get("notes"))
         return Response(DeviceSerializer(device).data)
@@ -215,7 +216,7 @@ class DeviceViewSet(DeviceRows):
         """Have the device take another credential, at once or when it checks in next; it need not join again."""
         device = self.get_object()
         wanted = RenewSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         credentials.renew_credential(device=device, **wanted.validated_data, now=timezone.now())
         return Response(DeviceSerializer(device).data)
 
@@ -295,7 +296,7 @@ class EnrolmentTokenViewSet(ListedViewSet[EnrolmentToken]):
     def create(self, request: Request) -> Response:
         """A new token. Its secret is in this answer and nowhere else."""
         wanted = EnrolmentTokenSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         token, secret = services.create_enrolment_token(**wanted.validated_data, now=timezone.now())
         return Response({**EnrolmentTokenSerializer(token).data, "secret": secret}, status=status.HTTP_201_CREATED)
 
@@ -352,6 +353,6 @@ class RenewalViewSet(ListedViewSet[CredentialRenewal]):
     def create(self, request: Request) -> Response:
         """Have all devices of a tag, or the whole fleet, take another credential as they check in."""
         wanted = RenewalSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         order = credentials.renew_credentials(**wanted.validated_data, now=timezone.now())
         return Response(RenewalSerializer(order).data, status=status.HTTP_201_CREATED)

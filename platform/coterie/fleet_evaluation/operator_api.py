@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.aged_api import AgedSerializer
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.federations.models import Federation
@@ -181,7 +182,7 @@ class EvaluationViewSet(ListedViewSet[Evaluation]):
     def create(self, request: Request) -> Response:
         """Have a sample of devices measure a version on samples that they hold out."""
         wanted = StartEvaluationSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         given = wanted.validated_data
         evaluation = services.start_evaluation(
             version=cast(ModelVersion, given["version"]),

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.body import check_body
 from coterie.federations.models import Federation
 from coterie.fleet.models import Device
 from coterie.privacy.accounting import epsilon_of
@@ -122,7 +123,7 @@ class DevicePrivacyView(APIView):
 
 def _given(request: Request) -> dict[str, float]:
     given = BudgetSerializer(data=request.data)
-    given.is_valid(raise_exception=True)
+    check_body(given)
     return {name: float(given.validated_data[name]) for name in ("epsilon", "delta")}
 
 

@@ -20,6 +20,7 @@ from rest_framework.views import APIView
 
 from coterie.compile.recipe import recipe_schema
 from coterie.core.archiving_api import ARCHIVED_AT, NOTES, ArchivedFilter, NotesField
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.json_body import BoundedJSONParser
 from coterie.core.listing import ListedViewSet, QueryParameters
@@ -344,7 +345,7 @@ class PairViewSet(PairRows):
     def create(self, request: Request) -> Response:
         """Submit a pair; a pre-flight compiles and tries it, and its state says whether it passed."""
         submitted = SubmittedPairSerializer(data=request.data)
-        submitted.is_valid(raise_exception=True)
+        check_body(submitted)
         given = submitted.validated_data
         with ExitStack() as files:
             device, cloud = (files.enter_context(on_disk(given[name])) for name in ("device", "cloud"))
@@ -366,7 +367,7 @@ class PairViewSet(PairRows):
         """Rename it, or write other notes about it."""
         pair = get_object_or_404(ModelPair, pk=pk)
         given = DescribedSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         describing.describe_pair(pair=pair, **given.validated_data)
         return Response(PairSerializer(pair).data)
 
@@ -412,7 +413,7 @@ class PairViewSet(PairRows):
         """Use another version: one that is named, or the parent of the one in use."""
         pair = get_object_or_404(ModelPair, pk=pk)
         wanted = MovedChampionSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         version = services.roll_back(
             pair=pair,
             role=Role(wanted.validated_data["role"]),
@@ -429,7 +430,7 @@ class PairViewSet(PairRows):
         """Use the weights with which the models were uploaded, as when they were trained before."""
         pair = get_object_or_404(ModelPair, pk=pk)
         wanted = UploadedWeightsSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         roles = sorted({Role(role) for role in wanted.validated_data["models"]})  # the cloud model first
         with transaction.atomic():
             versions = [services.use_uploaded_weights(pair=pair, role=role, now=timezone.now()) for role in roles]
@@ -471,7 +472,7 @@ class VersionViewSet(VersionRows):
         """Name it, or write notes about it."""
         version = self.get_object()
         given = DescribedVersionSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         describing.describe_version(version=version, **given.validated_data)
         return Response(VersionSerializer(self.get_object()).data)
 
@@ -576,7 +577,7 @@ class DatasetViewSet(ListedViewSet[Dataset]):
     def create(self, request: Request) -> Response:
         """Upload a data set."""
         submitted = SubmittedDatasetSerializer(data=request.data)
-        submitted.is_valid(raise_exception=True)
+        check_body(submitted)
         with on_disk(submitted.validated_data["file"]) as path:
             dataset = services.add_dataset(name=submitted.validated_data["name"], path=path, now=timezone.now())
         return Response(DatasetSerializer(dataset).data, status=status.HTTP_201_CREATED)

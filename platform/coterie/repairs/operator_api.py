@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.repairs import services
@@ -72,7 +73,7 @@ class MuteViewSet(ListedViewSet[Mute]):
     def create(self, request: Request) -> Response:
         """Ignore a fault, or snooze it."""
         wanted = MuteSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         mute = services.mute_repair(**wanted.validated_data, now=timezone.now())
         return Response(MuteSerializer(mute).data, status=status.HTTP_201_CREATED)
 

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from coterie.core.aged_api import AgedSerializer
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.core.why_api import WhyField
@@ -162,7 +163,7 @@ class RolloutViewSet(ListedViewSet[Rollout]):
     def create(self, request: Request) -> Response:
         """Have a canary group try a version; it begins when the round that is held has ended."""
         wanted = StartRolloutSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         version = cast(ModelVersion, wanted.validated_data["version"])
         rollout = services.start_rollout(
             version=version,
@@ -204,5 +205,5 @@ class RolloutViewSet(ListedViewSet[Rollout]):
 
 def _why(request: Request) -> str:
     given = DecisionSerializer(data=request.data)
-    given.is_valid(raise_exception=True)
+    check_body(given)
     return cast(str, given.validated_data["why"])

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.fleet import services as fleet
 from coterie.fleet.models import Device
@@ -109,7 +110,7 @@ class PinView(APIView):
         """Keep it on a version, out of rounds, or let it follow its federation again."""
         device = get_object_or_404(Device, pk=pk)
         wanted = PinSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         steering.pin_device(device=device, version=wanted.validated_data["version"], now=timezone.now())
         return Response(DeviceSerializer(device).data)
 
@@ -157,7 +158,7 @@ class DeviceActionsView(APIView):
     def post(self, request: Request) -> Response:
         """Do one thing to each of the devices, or to none if one of them cannot."""
         wanted = DeviceActionSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         devices = cast(list[Device], wanted.validated_data["devices"])
         action, tags, now = ACTIONS[wanted.validated_data["action"]], wanted.validated_data["tags"], timezone.now()
         with transaction.atomic():

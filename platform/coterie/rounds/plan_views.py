@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.accounts.permissions import SignedInToRead
+from coterie.core.body import check_body
 from coterie.federations.errors import PlanDoesNotFit
 from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
@@ -107,7 +108,7 @@ class PlanCheckView(APIView):
     def post(self, request: Request) -> Response:
         """Everything that is wrong with it, slot by slot; else the plan in full, and what the fleet lacks for it."""
         typed = TypedPlanSerializer(data=request.data)
-        typed.is_valid(raise_exception=True)
+        check_body(typed)
         devices = enrolled_devices(tag=typed.validated_data["device_tag"])
         raw = typed.validated_data["plan"]
         pair = ModelPair.objects.filter(pk=typed.validated_data["pair"], state=ModelPair.State.READY).first()
@@ -135,7 +136,7 @@ class PlanPreviewView(APIView):
 
 def _plan(request: Request) -> dict[str, object]:
     given = ChangedPlanSerializer(data=request.data)
-    given.is_valid(raise_exception=True)
+    check_body(given)
     plan: dict[str, object] = given.validated_data["plan"]
     return plan
 

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.cloud.fleet_run_job import RunRequest
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import ListedViewSet, QueryParameters
@@ -113,7 +114,7 @@ class SimulatedFleetViewSet(ListedViewSet[SimulatedFleet]):
     def create(self, request: Request) -> Response:
         """Upload the file of a fleet; the same file is one fleet."""
         submitted = SubmittedFleetSerializer(data=request.data)
-        submitted.is_valid(raise_exception=True)
+        check_body(submitted)
         with on_disk(submitted.validated_data["file"]) as path:
             fleet = services.keep_fleet(path=path, now=timezone.now())
         return Response(SimulatedFleetSerializer(fleet).data, status=status.HTTP_201_CREATED)
@@ -136,7 +137,7 @@ class AskForRunsView(APIView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Ask for runs, in their order: those that are there are found, what failed or was cancelled is tried again."""
         fleet, asked = get_object_or_404(SimulatedFleet, pk=pk), WantedRunsSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        check_body(asked)
         wanted = [RunRequest(**one) for one in asked.validated_data["runs"]]
         runs = services.ask_for_runs(fleet=fleet, wanted=wanted, now=timezone.now())
         return Response(SimulationRunSerializer(runs, many=True).data, status=status.HTTP_201_CREATED)
@@ -162,6 +163,6 @@ class SimulationRunViewSet(ListedViewSet[SimulationRun]):
     def cancel(self, request: Request, **_: str) -> Response:
         """Stop it; what it has done is kept, and it goes on from there if it is asked for again."""
         run, given = self.get_object(), CancelRunSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        check_body(given)
         services.cancel_run(run=run, why=given.validated_data["why"], now=timezone.now())
         return Response(SimulationRunSerializer(run).data)

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from coterie.accounts.permissions import SignedInToRead
+from coterie.core.body import check_body
 from coterie.federations.models import Federation
 from coterie.federations.operator_api import ChangedPlanSerializer
 from coterie.federations.services import check_plan_fits
@@ -150,7 +151,7 @@ class ReplayView(APIView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Rounds under the plan with the fleet's own past, and the rounds that were."""
         federation, query = get_object_or_404(Federation, pk=pk), ReplayQuerySerializer(data=request.data)
-        query.is_valid(raise_exception=True)
+        check_body(query)
         asked = query.validated_data
         plan = parse_plan(asked["plan"]) if "plan" in asked else federation.parsed_plan()
         check_plan_fits(plan, federation.pair, federation.cloud_data)

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from coterie.cloud_training.models import TrainingJob
 from coterie.cloud_training.operator_api import TrainingJobSerializer
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import ListedViewSet, QueryParameters
@@ -254,7 +255,7 @@ class PlanForecastsView(APIView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Try a plan with the federation's pair, on samples and a fleet, as a job that can be cancelled."""
         federation, wanted = get_object_or_404(Federation, pk=pk), TryPlanSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         asked = dict(wanted.validated_data)
         plan = asked.pop("plan", None)
         try_plan(federation=federation, plan=plan, trial=PlanTrial(**asked), now=timezone.now())

@@ -7,6 +7,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
 from coterie.webhooks import services
@@ -84,7 +85,7 @@ class WebhookViewSet(ListedViewSet[Webhook]):
     def create(self, request: Request) -> Response:
         """A new webhook. Its secret is in this answer and nowhere else."""
         wanted = WebhookSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        check_body(wanted)
         webhook, secret = services.create_webhook(**wanted.validated_data, now=timezone.now())
         return Response({**WebhookSerializer(webhook).data, "secret": secret}, status=status.HTTP_201_CREATED)
 
@@ -93,7 +94,7 @@ class WebhookViewSet(ListedViewSet[Webhook]):
         """Deliver to another URL, deliver other events, or pause."""
         webhook = self.get_object()
         change = ChangedWebhookSerializer(data=request.data)
-        change.is_valid(raise_exception=True)
+        check_body(change)
         services.change_webhook(webhook=webhook, **change.validated_data)
         return Response(WebhookSerializer(webhook).data)
 
