@@ -2,7 +2,7 @@
 
 import ctypes
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -48,7 +48,7 @@ class Graph:
         try:
             values: list[ort.OrtValue] = self._session.run_with_ort_values(outputs, feeds)
         except Exception as error:  # onnxruntime's exceptions share no base class
-            raise _failure(error) from error
+            raise _failure(error, [tensor.numpy() for tensor in feeds.values()]) from error
         return values
 
     def bind(self, inputs: Mapping[str, ort.OrtValue], outputs: Mapping[str, ort.OrtValue]) -> ort.IOBinding:
@@ -60,21 +60,22 @@ class Graph:
             binding.bind_ortvalue_output(name, tensor)
         return binding
 
-    def run_bound(self, binding: ort.IOBinding) -> None:
-        """Writes the outputs bound; what else the graph gives is dropped.
+    def run_bound(self, binding: ort.IOBinding, given: Collection[Array] = ()) -> None:
+        """Writes the outputs bound; what else the graph gives is dropped. `given` are bound inputs made of samples.
 
         Raises AgentError ``data.does_not_fit`` or ``model.broken``.
         """
         try:
             self._session.run_with_iobinding(binding)
         except Exception as error:  # onnxruntime's exceptions share no base class
-            raise _failure(error) from error
+            raise _failure(error, given) from error
 
 
-def _failure(error: Exception) -> AgentError:
-    """Why a run failed; numbers of samples that the model has no row for are no fault of the graph."""
+def _failure(error: Exception, given: Collection[Array]) -> AgentError:
+    """Why a run failed; whole numbers that were `given` and that the model has no row for are no fault of the graph."""
     outside = OUTSIDE_A_TABLE.search(str(error))
-    if outside is None:
+    whole = [array for array in given if np.issubdtype(array.dtype, np.integer)]
+    if outside is None or not any((array == int(outside[1])).any() for array in whole):
         return AgentError("model.broken", f"the graph failed: {error}")
     found, last = outside.groups()
     return AgentError("data.does_not_fit", f"a sample holds the whole number {found}, the model knows 0 to {last}")

@@ -49,12 +49,13 @@ class Steps:
         """Run a step with copies of all other inputs `given`; return its loss. Its outputs are used after `advance`.
 
         NaN where an operator fails on parameters that the step before has made infinite or NaN: some then compute an
-        index out of range. Raises AgentError ``model.broken`` where one fails on finite parameters.
+        index out of range. Raises AgentError ``data.does_not_fit`` or ``model.broken`` where one fails on
+        finite parameters.
         """
         for name, array in given.items():
             self._give(name, array)
         try:
-            self._graph.run_bound(self._next.binding)
+            self._graph.run_bound(self._next.binding, self._given.values())
         except AgentError:
             if all(np.isfinite(tensor.numpy()).all() for tensor in self._next.taken.values()):
                 raise

@@ -49,7 +49,7 @@ export class Graph {
       const found = await this.session.run(given, this.outputs);
       return new Map(this.outputs.map((name) => [name, taken(found[name] as ort.Tensor)]));
     } catch (error) {
-      throw failure((error as Error).message);
+      throw failure((error as Error).message, [...feeds.values()]);
     }
   }
 
@@ -61,13 +61,16 @@ export class Graph {
 /** Of onnxruntime, where a whole number of a sample, as of a word, chooses a row that a table does not have. */
 const OUTSIDE_A_TABLE = /idx=(-?\d+) must be within the inclusive range \[-\d+,(\d+)\]/;
 
-/** Why a run failed; numbers of samples that the model has no row for are no fault of the graph. */
-export function failure(message: string): CodedError {
+/** Why a run failed; whole numbers that were `given` and that the model has no row for are no fault of the graph. */
+export function failure(message: string, given: readonly AnyTensor[]): CodedError {
   const outside = OUTSIDE_A_TABLE.exec(message);
-  if (outside === null) return new CodedError("model.broken", `the graph failed: ${message}`);
+  const isGiven = given.some(({ dtype, data }) => dtype !== "float32" && holds(data, Number(outside?.[1])));
+  if (outside === null || !isGiven) return new CodedError("model.broken", `the graph failed: ${message}`);
   const [, found, last] = outside;
   return new CodedError("data.does_not_fit", `a sample holds the whole number ${found}, the model knows 0 to ${last}`);
 }
+
+const holds = (data: AnyTensor["data"], number: number): boolean => Array.from(data, Number).includes(number);
 
 const passed = ({ dtype, data, shape }: AnyTensor): ort.Tensor => new ort.Tensor(dtype, data, shape);
 
