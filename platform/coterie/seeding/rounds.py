@@ -201,7 +201,7 @@ def _ended_round(
     Update.objects.bulk_create(updates)
     Assignment.objects.bulk_create(parts)
     if number > task.rounds - REPLAYABLE:
-        _record_course(round_, parts, {update.pk: update for update in updates}, random)
+        _record_course(round_, parts, random)
     return version
 
 
@@ -337,10 +337,10 @@ def _open_round(
     Update.objects.bulk_create(updates)
     Assignment.objects.bulk_create(parts)
     Round.objects.filter(pk=round_.pk).update(updates_in=len(updates))
-    _record_course(round_, parts, {update.pk: update for update in updates}, random)
+    _record_course(round_, parts, random)
 
 
-def _record_course(round_: Round, parts: list[Assignment], updates: dict[uuid.UUID, Update], random: Random) -> None:
+def _record_course(round_: Round, parts: list[Assignment], random: Random) -> None:
     """The events of a round, in order."""
     kind = RoundEvent.Kind
     assert round_.opened_at is not None
@@ -352,10 +352,9 @@ def _record_course(round_: Round, parts: list[Assignment], updates: dict[uuid.UU
         at = part.offered_at
         reported.append((at, kind.ASKED, part.device, "", ""))
         span = (part.changed_at - part.offered_at) / 4
-        for stage in (kind.ACCEPTED, kind.TRAINING, kind.UPLOADING):
+        for stage in _stages(part):
             at += span * random.uniform(0.6, 1.2)
-            if part.pk in updates or stage == kind.ACCEPTED or (stage == kind.TRAINING and part.steps_done):
-                reported.append((at, stage, part.device, "", ""))
+            reported.append((at, stage, part.device, "", ""))
         if part.state not in Assignment.LIVE:
             reported.append((part.changed_at, kind(part.state), part.device, part.reason_code, part.reason_sentence))
     if round_.closed_at is not None and round_.finished_at is not None:
@@ -365,6 +364,19 @@ def _record_course(round_: Round, parts: list[Assignment], updates: dict[uuid.UU
         RoundEvent(round=round_, at=at, kind=what, device=device, reason_code=code, reason_sentence=sentence)
         for at, what, device, code, sentence in sorted(reported, key=lambda line: line[0])
     )
+
+
+def _stages(part: Assignment) -> list[RoundEvent.Kind]:
+    """What a device told on its way to where it is, or to its end."""
+    kind = RoundEvent.Kind
+    course = [kind.ACCEPTED, kind.TRAINING, kind.UPLOADING]
+    if part.state == Assignment.State.DELIVERED:
+        return course
+    if part.state not in Assignment.LIVE:
+        return course[:2] if part.steps_done else course[:1]
+    if part.stage == kind.WAITING:
+        return [*course[:2], kind.WAITING]
+    return course[: course.index(kind(part.stage)) + 1]
 
 
 def _samples(device: Device) -> int:

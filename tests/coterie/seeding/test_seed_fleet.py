@@ -16,7 +16,7 @@ from coterie.fleet.status import DeviceStatus, status_of
 from coterie.registry.models import Role
 from coterie.registry.selectors import champion, has_teacher_weights
 from coterie.rollouts.models import Rollout
-from coterie.rounds.models import Round
+from coterie.rounds.models import Assignment, Round, RoundEvent
 from coterie.rounds.teaching import make_teachers
 from coterie.seeding import lineages
 from coterie.seeding.devices import make_devices
@@ -63,6 +63,16 @@ def test_every_page_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> No
     assert (kinds[0], kinds[1], kinds[-1]) == ("planned", "open", "published")
     archive = api.get(f"/api/versions/{round_.result_version.pk}/archive/")
     assert archive.status_code == 200 and len(b"".join(archive.streaming_content)) > 1000
+
+
+def test_the_course_of_a_live_round_ends_where_each_device_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    seed(monkeypatch, devices=60)
+    live = Assignment.objects.filter(round__state=Round.State.OPEN, state__in=Assignment.LIVE)
+    assert len({part.stage for part in live}) > 1
+    for part in live:
+        last = RoundEvent.objects.filter(round=part.round, device=part.device).order_by("at", "pk").last()
+        assert last is not None
+        assert last.kind == part.stage
 
 
 def test_the_plan_of_each_federation_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:

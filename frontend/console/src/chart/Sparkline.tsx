@@ -1,8 +1,12 @@
+import { hueOf } from "./hues";
+
 interface Props {
   /** In their order; null where there is none. */
   readonly values: readonly (number | null)[];
   /** In pixels; it is a quarter as high. */
   readonly width?: number;
+  /** Of the federation that it tells of; the first where it tells of none. */
+  readonly hue?: number | undefined;
 }
 
 const WIDTH = 120;
@@ -11,12 +15,12 @@ const HEIGHT = 28;
 const EDGE = 1;
 
 /** A line without axes: how a figure came about. Who cannot see it misses nothing that the figure does not say. */
-export function Sparkline({ values, width = WIDTH }: Props) {
+export function Sparkline({ values, width = WIDTH, hue = 0 }: Props) {
   const path = pathOf(values);
   if (path === "") return null;
   return (
     <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={width} height={(HEIGHT * width) / WIDTH} aria-hidden>
-      <path d={path} fill="none" stroke="var(--data-1)" strokeWidth={2 * EDGE} strokeLinejoin="round" />
+      <path d={path} fill="none" stroke={`var(${hueOf(hue)})`} strokeWidth={2 * EDGE} strokeLinejoin="round" />
     </svg>
   );
 }

@@ -7,6 +7,7 @@ import { counted } from "../components/units";
 import { When } from "../components/When";
 import { AccuracyOf, ChampionOf } from "../models/ChampionCells";
 import { besideRows } from "../table/beside";
+import { useFederationHue } from "./hues";
 import type { Federation } from "./queries";
 
 type Figures = components["schemas"]["FederationFigures"];
@@ -16,7 +17,7 @@ export const { Beside: FederationFigures, useBeside: useFigures } = besideRows<F
 
 /** How exact the version in use is, and how the latest came to be. */
 export function ChampionAccuracy({ of }: { of: Federation }) {
-  return <AccuracyOf figures={useFigures(of.id)} />;
+  return <AccuracyOf figures={useFigures(of.id)} hue={useFederationHue()(of.id)} />;
 }
 
 export function Champion({ of }: { of: Federation }) {

@@ -91,7 +91,11 @@ const COLUMNS: readonly Column<Round>[] = [
     header: "Updates",
     sort: "updates",
     align: "end",
-    cell: (round) => t`${round.updates} of ${round.devices}`,
+    cell: (round) => (
+      <Text component="span" size="sm" style={{ whiteSpace: "nowrap" }}>
+        {t`${round.updates} of ${round.devices}`}
+      </Text>
+    ),
   },
   {
     id: "accuracy",

@@ -11,11 +11,11 @@ interface Figures {
 }
 
 /** How exact the version in use is, and how the latest came to be. */
-export function AccuracyOf({ figures }: { figures: Figures | undefined }) {
+export function AccuracyOf({ figures, hue }: { figures: Figures | undefined; hue?: number | undefined }) {
   const accuracy = figures?.champion?.accuracy;
   return (
     <Group gap="xs" wrap="nowrap" justify="flex-end">
-      <Sparkline values={figures?.accuracies ?? []} width={LINE} />
+      <Sparkline values={figures?.accuracies ?? []} width={LINE} hue={hue} />
       {accuracy == null ? "–" : percent(accuracy)}
     </Group>
   );

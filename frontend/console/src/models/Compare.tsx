@@ -1,14 +1,12 @@
-import { Alert, Group, Stack, Text } from "@mantine/core";
+import { Alert, Stack, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
 import { Answer } from "../components/Answer";
 import { Loading } from "../components/Loading";
-import { percent, signed } from "../components/units";
-import { t } from "../language/t";
-import { SaveCsv } from "../table/SaveCsv";
-import { type SmallColumn, SmallTable } from "../table/SmallTable";
+import { SideBySide } from "../components/SideBySide";
+import { percent } from "../components/units";
 import { Mistakes } from "./Confusions";
-import { type Compared, comparedOf, type Line } from "./compared";
+import { type Compared, comparedOf } from "./compared";
 import { confusionOf } from "./confusion";
 import { comparisonQuery, nameOf } from "./queries";
 
@@ -76,69 +74,4 @@ function Shown({ of: { versions, figures, classes }, labels }: ShownProps) {
       )}
     </Stack>
   );
-}
-
-interface SideBySideProps {
-  readonly label: string;
-  readonly header: string;
-  /** Of the versions, the baseline first. */
-  readonly names: readonly string[];
-  readonly lines: readonly Line[];
-}
-
-const COLUMN_PX = 150;
-
-function SideBySide({ label, header, names, lines }: SideBySideProps) {
-  const columns: readonly SmallColumn<Line>[] = [
-    { header, cell: ({ name }) => name },
-    ...names.map((name, nth) => ({
-      header: nth === 0 ? `${name}, the baseline` : name,
-      align: "end" as const,
-      cell: (line: Line) => <Value line={line} nth={nth} />,
-    })),
-  ];
-  const saved = [header, ...names.flatMap((name, nth) => (nth === 0 ? [name] : [name, t`${name}, change`]))];
-  const rows = lines.map(({ name, values }) => [
-    name,
-    ...values.flatMap((value, nth) => (nth === 0 ? [value ?? ""] : [value ?? "", changeOf(values, nth) ?? ""])),
-  ]);
-  return (
-    <div>
-      <Group justify="space-between">
-        <Text size="sm" fw={550}>
-          {label}
-        </Text>
-        <SaveCsv title={label} header={saved} rows={rows} />
-      </Group>
-      <SmallTable
-        label={label}
-        columns={columns}
-        rows={lines}
-        rowKey={({ name }) => name}
-        minWidth={COLUMN_PX * (names.length + 1)}
-      />
-    </div>
-  );
-}
-
-/** A figure, and how far it is from the baseline's. */
-function Value({ line: { values, format }, nth }: { line: Line; nth: number }) {
-  const value = values[nth] ?? null;
-  const change = changeOf(values, nth);
-  return (
-    <>
-      {value === null ? "–" : format(value)}
-      {nth > 0 && change !== null && (
-        <Text size="xs" c="var(--quiet)">
-          {signed(change, format)}
-        </Text>
-      )}
-    </>
-  );
-}
-
-function changeOf(values: readonly (number | null)[], nth: number): number | null {
-  const [baseline] = values;
-  const value = values[nth];
-  return baseline == null || value == null ? null : value - baseline;
 }

@@ -1,13 +1,7 @@
+import type { Line } from "../components/SideBySide";
 import { percent } from "../components/units";
 import { inOrder, writtenOf } from "./figures";
 import type { Comparison, Version } from "./queries";
-
-/** One figure of several versions, the baseline's first; null where a version does not have it. */
-export interface Line {
-  readonly name: string;
-  readonly values: readonly (number | null)[];
-  readonly format: (value: number) => string;
-}
 
 export interface Compared {
   /** The baseline first. */

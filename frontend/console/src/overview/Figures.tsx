@@ -2,6 +2,7 @@ import { SimpleGrid } from "@mantine/core";
 import { Sparkline } from "../chart/Sparkline";
 import { Figure } from "../components/Figure";
 import { bytes, counted, percent } from "../components/units";
+import { useFederationHue } from "../federations/hues";
 import { latest, publishedByDay, readyDevices, sentByDay } from "./figures";
 import type { Overview } from "./queries";
 
@@ -9,6 +10,7 @@ const WEEK = 7;
 
 /** The four figures that one looks at first. */
 export function Figures({ overview }: { overview: Overview }) {
+  const hueOf = useFederationHue();
   const versions = latest(overview);
   const newest = versions.at(-1);
   const published = publishedByDay(overview);
@@ -25,7 +27,7 @@ export function Figures({ overview }: { overview: Overview }) {
         value={newest === undefined ? "–" : percent(newest.accuracy)}
         label="accuracy of the newest version"
         detail={newest === undefined ? "none is published yet" : newest.federation_name}
-        line={<Sparkline values={versions.map(({ accuracy }) => accuracy)} />}
+        line={<Sparkline values={versions.map(({ accuracy }) => accuracy)} hue={hueOf(newest?.federation ?? "")} />}
       />
       <Figure
         value={counted(inAWeek)}

@@ -17,6 +17,8 @@ import { until } from "../components/until";
 import { When } from "../components/When";
 import { ActiveRound } from "../federations/ActiveRound";
 import { Annotations, marksOf } from "../federations/Annotations";
+import { CompareFederations } from "../federations/CompareFederations";
+import { MOST_COMPARED } from "../federations/CompareRounds";
 import { FederationActions } from "../federations/FederationActions";
 import { Groups, type GroupsSearch } from "../federations/Groups";
 import { useFederationHue } from "../federations/hues";
@@ -41,12 +43,16 @@ import { t } from "../language/t";
 import { FederationPrivacy } from "../privacy/FederationPrivacy";
 import { choice, tableSearch, texts } from "../table/search";
 
-const TABS = ["rounds", "personal", "groups", "privacy", "forecasts", "plan"] as const;
+const TABS = ["rounds", "personal", "groups", "privacy", "forecasts", "compared", "plan"] as const;
 type Tab = (typeof TABS)[number];
 
 interface FederationSearch extends RoundsSearch, GroupsSearch {
   readonly tab?: Tab;
+  /** Federations that it is compared with, as their baseline. */
+  readonly against?: readonly string[];
 }
+
+const NONE: readonly string[] = [];
 
 export const Route = createFileRoute("/federations/$id/")({
   component: FederationPage,
@@ -57,6 +63,9 @@ export const Route = createFileRoute("/federations/$id/")({
       ...(tab !== undefined && { tab }),
       ...texts<Pick<RoundsSearch, "state">>(raw, ["state"]),
       ...(typeof raw.group === "number" && { group: raw.group }),
+      ...(Array.isArray(raw.against) && {
+        against: raw.against.filter((one) => typeof one === "string").slice(0, MOST_COMPARED),
+      }),
     };
   },
   loader: ({ context, params }) => context.queryClient.ensureQueryData(federationQuery(params.id)),
@@ -110,6 +119,7 @@ function FederationPage() {
             <Tabs.Tab value="groups">Groups</Tabs.Tab>
             <Tabs.Tab value="privacy">Privacy</Tabs.Tab>
             <Tabs.Tab value="forecasts">Forecasts</Tabs.Tab>
+            <Tabs.Tab value="compared">Compared</Tabs.Tab>
             <Tabs.Tab value="plan">Plan</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="rounds">
@@ -144,6 +154,19 @@ function FederationPage() {
               <PlanForecasts federation={federation} offers />
               <RoundForecasts federation={id} />
             </Stack>
+          </Tabs.Panel>
+          <Tabs.Panel value="compared">
+            <CompareFederations
+              baseline={federation}
+              against={search.against ?? NONE}
+              onAgainst={(against) =>
+                navigate({
+                  search: { tab, ...(against.length > 0 && { against }) },
+                  replace: true,
+                  resetScroll: false,
+                })
+              }
+            />
           </Tabs.Panel>
           <Tabs.Panel value="plan">
             <Grid gap="lg">
@@ -210,8 +233,8 @@ function Progress({ federation, rounds, count }: ProgressProps) {
     [ended, hue],
   );
   const traffic = useMemo(
-    () => [{ label: "uploaded", values: ended.map((round) => metric(round, "update_bytes")) }],
-    [ended],
+    () => [{ label: "uploaded", hue, values: ended.map((round) => metric(round, "update_bytes")) }],
+    [ended, hue],
   );
   if (ended.length < 2) {
     return (

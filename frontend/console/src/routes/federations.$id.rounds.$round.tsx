@@ -11,6 +11,7 @@ import { bytes, counted, duration, percent } from "../components/units";
 import { until } from "../components/until";
 import { When } from "../components/When";
 import { ComparedUpdates } from "../federations/ComparedUpdates";
+import { CompareRounds, MOST_COMPARED } from "../federations/CompareRounds";
 import { eventsQuery, metric, roundQuery, routesQuery } from "../federations/queries";
 import { Replay } from "../federations/Replay";
 import { RoundActions } from "../federations/RoundActions";
@@ -18,14 +19,27 @@ import { Routes } from "../federations/Routes";
 import { UpdatesByAge } from "../federations/UpdatesByAge";
 import { t } from "../language/t";
 
+interface RoundSearch {
+  /** Rounds that it is compared with, as their baseline. */
+  readonly against?: readonly number[];
+}
+
+const NONE: readonly number[] = [];
+
 export const Route = createFileRoute("/federations/$id/rounds/$round")({
   component: RoundPage,
+  validateSearch: (raw: Record<string, unknown>): RoundSearch => {
+    const rounds = (Array.isArray(raw.against) ? raw.against : []).filter((one) => Number.isInteger(one));
+    return rounds.length === 0 ? {} : { against: rounds.slice(0, MOST_COMPARED) };
+  },
   loader: ({ context, params }) => context.queryClient.ensureQueryData(roundQuery(Number(params.round))),
   ...until(t`Round`),
 });
 
 function RoundPage() {
   const { id, round: key } = Route.useParams();
+  const { against = NONE } = Route.useSearch();
+  const navigate = Route.useNavigate();
   const { data: round } = useSuspenseQuery(roundQuery(Number(key)));
   const events = useQuery(eventsQuery(Number(key)));
   const ways = useQuery(routesQuery(Number(key)));
@@ -90,6 +104,15 @@ function RoundPage() {
         </Grid.Col>
         <Grid.Col span={12}>
           <ComparedUpdates of={round} />
+        </Grid.Col>
+        <Grid.Col span={12}>
+          <CompareRounds
+            baseline={round}
+            against={against}
+            onAgainst={(rounds) =>
+              navigate({ search: rounds.length === 0 ? {} : { against: rounds }, replace: true, resetScroll: false })
+            }
+          />
         </Grid.Col>
         {ways.data !== undefined && (
           <Grid.Col span={12}>
