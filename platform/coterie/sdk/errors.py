@@ -65,6 +65,14 @@ class OtherModule(SdkError):
         super().__init__("sdk.other_module", f"{has}: give the module as it was published.", {"name": name})
 
 
+class NotOne(SdkError):
+    """A name that no pair has, or several have."""
+
+    def __init__(self, name: str, count: int) -> None:
+        called = "No pair is" if not count else f"{count} pairs are"
+        super().__init__("sdk.not_one", f"{called} called {name!r}: say the ID, which its page has.", {"name": name})
+
+
 class NoVersion(SdkError):
     """A model that has no version yet."""
 

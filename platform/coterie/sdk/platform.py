@@ -2,9 +2,10 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import msgspec
 from numpy.typing import ArrayLike
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from coterie.offline.progress import ProgressLine
 from coterie.sdk.arrays import write_arrays
 from coterie.sdk.downloading import download
-from coterie.sdk.errors import EvaluationFailed, Rejected
+from coterie.sdk.errors import EvaluationFailed, NotOne, Rejected
 from coterie.sdk.exporting import Example, LossFunction, recipe_with_loss, write_programs
 from coterie.sdk.federation import Federation, FederationRecord
 from coterie.sdk.following import follow, stage_of
@@ -91,7 +92,7 @@ class Platform:
                 self._rest.pause()
                 job = next(iter(self._jobs(pair, "preflight")), None)
                 line.show(stage_of(job) if job else "waiting for the pre-flight")
-                pair = self.pair(pair.id)
+                pair = self._rest.get(f"pairs/{pair.id}/", Pair)
             line.show(f"{name} is {pair.state}")
         if pair.state == "rejected":
             raise Rejected(pair.reason_code, pair.reason_sentence, pair.reason_fields)
@@ -101,9 +102,14 @@ class Platform:
         """The newest 500 pairs."""
         return self._rest.page("pairs/", Pair)
 
-    def pair(self, pair: str) -> Pair:
-        """The pair of that identifier, as it stands now."""
-        return self._rest.get(f"pairs/{pair}/", Pair)
+    def pair(self, which: str) -> Pair:
+        """The pair of that identifier or name, as it stands now. Raises NotOne unless one has the name."""
+        with suppress(ValueError):
+            return self._rest.get(f"pairs/{UUID(which)}/", Pair)
+        found = [pair for pair in self._rest.page("pairs/", Pair, search=which) if pair.name == which]
+        if len(found) != 1:
+            raise NotOne(which, len(found))
+        return found[0]
 
     def versions(self, pair: Pair) -> list[Version]:
         """The newest 500 of both models, the newest first."""
@@ -128,7 +134,7 @@ class Platform:
         Where the cloud model alone is trained, name it alone, and `distill` the device model from it.
         """
         self._rest.post(f"pairs/{pair.id}/uploaded-weights/", list[Version], {"models": list(models)})
-        return self.pair(pair.id)
+        return self._rest.get(f"pairs/{pair.id}/", Pair)
 
     def distill(self, pair: Pair, dataset: Dataset, *, progress: bool = True, **options: float) -> Pair:
         """Distil the next device version from the cloud model in use; gives the pair as it is then.
@@ -138,7 +144,7 @@ class Platform:
         with ProgressLine.wanted(progress) as line:
             job = self._rest.post(f"pairs/{pair.id}/distill/", Job, {"dataset": dataset.id, **options})
             follow(self._rest, job, line)
-        return self.pair(pair.id)
+        return self._rest.get(f"pairs/{pair.id}/", Pair)
 
     def add_dataset(self, name: str, **arrays: ArrayLike) -> Dataset:
         """Upload samples, by default `x` and `y`: float32 or int64 [rows, ...]; classes and tokens are int64."""
@@ -173,7 +179,7 @@ class Platform:
             follow(self._rest, job, line)
             # The distillation was asked for in the transaction that ended the bootstrap.
             follow(self._rest, self._jobs(pair, "distill")[0], line)
-        return self.pair(pair.id)
+        return self._rest.get(f"pairs/{pair.id}/", Pair)
 
     def federation(
         self,

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from coterie.sdk.errors import EvaluationFailed, JobFailed, NoVersion, Refused, Rejected, Unreachable
+from coterie.sdk.errors import EvaluationFailed, JobFailed, NotOne, NoVersion, Refused, Rejected, Unreachable
 from coterie.sdk.federation import Federation
 from coterie.sdk.records import Dataset, Job, Pair, Version
 from coterie.sdk.rest import PATIENCE_S
@@ -22,6 +22,7 @@ from tests.coterie.sdk.scripted_platform import ScriptedPlatform
 from tests.coterie.world import MODEL
 
 EXAMPLE = torch.zeros(1, 4)
+ID = "0b6cd6a4-7d5e-4f46-8b53-8a0f4b4d9c55"
 Json = dict[str, Any]
 
 
@@ -305,27 +306,41 @@ class TestFederation:
         assert scripted.json("POST enrolment-tokens/")["uses_allowed"] == 3
 
 
+class TestPair:
+    def test_is_found_by_its_name(self, scripted: ScriptedPlatform) -> None:
+        scripted.answers("GET pairs/", {"results": [pair("ready"), pair("ready", name="digits 2")]})
+        assert scripted.platform.pair("digits").id == "p"
+
+    @pytest.mark.parametrize(("rows", "says"), [([], "No pair is called"), ([pair("ready")] * 2, "2 pairs are called")])
+    def test_that_is_not_one_is_told(self, scripted: ScriptedPlatform, rows: list[Json], says: str) -> None:
+        scripted.answers("GET pairs/", {"results": rows})
+        with pytest.raises(NotOne, match=f"{says} 'digits'"):
+            scripted.platform.pair("digits")
+
+
 class TestAnswers:
     def test_a_refusal_is_raised_with_its_code(self, scripted: ScriptedPlatform) -> None:
-        scripted.refuses("GET pairs/p/", "acting.scope_needed", "make a token that has it", status=403, needed="read")
+        scripted.refuses(
+            f"GET pairs/{ID}/", "acting.scope_needed", "make a token that has it", status=403, needed="read"
+        )
         with pytest.raises(Refused, match="make a token that has it") as caught:
-            scripted.platform.pair("p")
+            scripted.platform.pair(ID)
         assert (caught.value.code, caught.value.fields) == ("acting.scope_needed", {"needed": "read"})
 
     def test_something_that_is_no_platform_is_told(self, scripted: ScriptedPlatform) -> None:
-        scripted.answers("GET pairs/p/", httpx.Response(404, text="<html>nothing here</html>"))
-        with pytest.raises(Refused, match="http://platform/api/pairs/p/ was answered with status 404") as caught:
-            scripted.platform.pair("p")
+        scripted.answers(f"GET pairs/{ID}/", httpx.Response(404, text="<html>nothing here</html>"))
+        with pytest.raises(Refused, match=f"http://platform/api/pairs/{ID}/ was answered with status 404") as caught:
+            scripted.platform.pair(ID)
         assert caught.value.code == "sdk.unexpected_answer"
 
     def test_a_question_waits_for_a_platform_that_starts_anew(self, scripted: ScriptedPlatform) -> None:
-        scripted.answers("GET pairs/p/", httpx.ConnectError("refused"), httpx.Response(503), pair("ready"))
-        assert scripted.platform.pair("p").state == "ready"
+        scripted.answers(f"GET pairs/{ID}/", httpx.ConnectError("refused"), httpx.Response(503), pair("ready"))
+        assert scripted.platform.pair(ID).state == "ready"
 
     def test_in_the_end_it_gives_up(self, scripted: ScriptedPlatform) -> None:
-        scripted.answers("GET pairs/p/", httpx.ConnectError("refused"))
+        scripted.answers(f"GET pairs/{ID}/", httpx.ConnectError("refused"))
         with pytest.raises(Unreachable, match="http://platform does not answer: refused"):
-            scripted.platform.pair("p")
+            scripted.platform.pair(ID)
         assert scripted.slept_s == PATIENCE_S
 
     def test_a_program_that_connects_is_told_at_once(self, scripted: ScriptedPlatform) -> None:
