@@ -7,8 +7,8 @@ import { TimeRange } from "../chart/TimeRange";
 import { Panel } from "../components/Panel";
 import { SideBySide } from "../components/SideBySide";
 import { percent } from "../components/units";
-import { MOST_COMPARED } from "./CompareRounds";
 import { useFederationHue } from "./hues";
+import { MOST_COMPARED } from "./mostCompared";
 import { type Federation, federationsQuery, type Round, roundsQuery } from "./queries";
 import { accuracyOf, type Lived, linesOfFederations } from "./sideBySide";
 

@@ -4,11 +4,9 @@ import { Panel } from "../components/Panel";
 import { SideBySide } from "../components/SideBySide";
 import { wordOf } from "../components/State";
 import { t } from "../language/t";
+import { MOST_COMPARED } from "./mostCompared";
 import { type Round, roundQuery, roundsQuery } from "./queries";
 import { linesOfRounds } from "./sideBySide";
-
-/** Rounds beside the baseline: as many as versions may be. */
-export const MOST_COMPARED = 5;
 
 interface Props {
   readonly baseline: Round;
