@@ -50,7 +50,7 @@ def test_blank_is_no_choice_unless_it_may_be_left_out() -> None:
 
 def test_so_it_is_of_several() -> None:
     field = MultipleChoiceField(choices=["fleet:read", "fleet:write"])
-    assert field.run_validation(["fleet:read"]) == {"fleet:read"}
+    assert field.run_validation(["fleet:read"]) == ["fleet:read"]
     with pytest.raises(serializers.ValidationError, match="'fleet:reed', the nearest is 'fleet:read'"):
         field.run_validation(["fleet:reed"])
 
