@@ -30,7 +30,8 @@ from coterie.registry.selectors import champion
 from coterie.repairs.faults import Repair, find_faults
 from coterie.rounds.advancing import advance_federation, sweep
 from coterie.rounds.models import Round
-from coterie.storage.interface import StorageUnavailable
+from coterie.storage.interface import StorageUnavailable, store_of
+from coterie.storage.watching import look
 from coterie_learning.codec.int8 import Int8
 from coterie_wire.errors import WireError
 from tests.coterie.world import (
@@ -480,6 +481,7 @@ class TestStorageThatDoesNotAnswer:
         repair = faults(at)["merge_fails"]
         assert (repair.code, repair.advice[:22]) == ("merging.storage_away", "See why the object sto")
         assert merged(round_, at=at).state == "published"
+        look(store_of("default"))  # as every server does all the time
         assert faults(at) == {}
 
     def test_is_not_tried_before_the_pause_is_over_however_often_it_was_queued(self) -> None:
