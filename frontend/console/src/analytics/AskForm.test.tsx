@@ -52,6 +52,10 @@ it("asks nobody until it is said whom, and sends the question", async () => {
   await userEvent.click(screen.getByPlaceholderText("federation"));
   await userEvent.click(await screen.findByText("Digits"));
   await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
+  const time = screen.getByRole("textbox", { name: "Time to join" });
+  await userEvent.clear(time);
+  expect(button.getAttribute("aria-disabled")).toBe("true");
+  await userEvent.type(time, "2 h");
   await userEvent.click(button);
   await waitFor(() => expect(onAsked).toHaveBeenCalled());
   expect(sent).toEqual([
@@ -61,7 +65,7 @@ it("asks nobody until it is said whom, and sends the question", async () => {
       content: { count: { kind: "classes", classes: 10, most: 100 }, among: "all", min_devices: 10 },
       epsilon: 1,
       devices: 20,
-      within_s: 600,
+      within_s: 7200,
     },
   ]);
 });

@@ -6,10 +6,12 @@ import { Action } from "../components/Action";
 import { Panel } from "../components/Panel";
 import { federationsQuery } from "../federations/queries";
 import { t } from "../language/t";
+import { DurationField } from "../plan/DurationField";
+import { misfitDuration, type Schema } from "../plan/schema";
 import { PRIVACY } from "../privacy/queries";
 import { AMONG, ANALYTICS, type Asking, contentOf, hasBins, QUESTIONS, type QuestionDetail } from "./queries";
 
-const MINUTE_S = 60;
+const WITHIN: Schema = { minimum: 60, maximum: 604_800 };
 
 /** Asks the devices of a federation. */
 export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => void }) {
@@ -27,11 +29,12 @@ export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => vo
       devices: 20,
       noise: true,
       epsilon: 1,
-      minutes: 10,
+      within: 600 as number | string | null,
     },
   });
   const given = form.values;
   const content = contentOf(given);
+  const untimely = misfitDuration(given.within, WITHIN, false);
   const unready =
     given.federation === ""
       ? t`Choose a federation.`
@@ -39,7 +42,7 @@ export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => vo
         ? hasBins(given.of)
           ? t`Give the edges of the bins, ascending.`
           : t`Give the words to be counted.`
-        : undefined;
+        : untimely;
   return (
     <Panel title="Ask a fleet">
       <Stack gap="sm">
@@ -100,7 +103,13 @@ export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => vo
             w={170}
             {...form.getInputProps("devices")}
           />
-          <NumberInput label="Minutes to join" min={1} max={10_080} w={130} {...form.getInputProps("minutes")} />
+          <DurationField
+            label="Time to join"
+            w={130}
+            value={given.within}
+            onChange={(within) => form.setFieldValue("within", within)}
+            error={untimely}
+          />
           <Switch label="With noise" mb={8} {...form.getInputProps("noise", { type: "checkbox" })} />
           {given.noise && (
             <NumberInput
@@ -136,7 +145,7 @@ export function AskForm({ onAsked }: { onAsked: (question: QuestionDetail) => vo
                   content: content ?? {},
                   epsilon: given.noise ? Number(given.epsilon) : null,
                   devices: Number(given.devices),
-                  within_s: MINUTE_S * Number(given.minutes),
+                  within_s: Number(given.within),
                 },
                 ...via,
               })

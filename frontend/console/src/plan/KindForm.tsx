@@ -78,6 +78,11 @@ function Fields({ definitions, fields, values, unset = t`any`, paired = false, o
   );
 }
 
+/** A duration's description, which begins with its unit for programs. */
+function withoutUnit(description: string | undefined): string | undefined {
+  return description?.replace(/^seconds\b/, "time");
+}
+
 interface InputProps {
   readonly name: string;
   readonly schema: Schema;
@@ -95,6 +100,7 @@ function Input({ name, schema, definitions, value, unset, onChange }: InputProps
       return (
         <DurationField
           {...words}
+          description={withoutUnit(schema.description)}
           value={value}
           onChange={onChange}
           error={misfitDuration(value, field.schema, field.optional)}

@@ -17,7 +17,13 @@ const SCHEMA = {
   pace: {
     sync: kind("sync", {
       min_updates: { type: "integer", minimum: 1, default: 5 },
-      deadline_s: { type: "number", minimum: 60, maximum: 2_592_000, default: 600 },
+      deadline_s: {
+        type: "number",
+        minimum: 60,
+        maximum: 2_592_000,
+        default: 600,
+        description: "seconds from opening to closing at the latest",
+      },
     }),
   },
   requirements: { type: "object", properties: { charging: { type: "boolean", default: true } } },
@@ -61,6 +67,7 @@ it("takes a duration as people write it", async () => {
   await userEvent.click(screen.getByRole("button", { name: /when are updates merged/ }));
   const field = await screen.findByLabelText("deadline");
   expect(field).toHaveProperty("value", "10 min");
+  expect(screen.getByText("time from opening to closing at the latest")).toBeDefined();
   const typed = async (text: string) => {
     await userEvent.clear(field);
     await userEvent.type(field, text);
