@@ -14,8 +14,7 @@ LONGEST = 60
 def check_body(given: "serializers.Serializer[Any]") -> None:
     """Check what `given` was made of. Raises ValidationError with a sentence for each field that is wrong or unknown.
 
-    Fields that only answers have are passed over: who changes a thing may send it back as it was read. Any: rows of
-    whatever model it is of.
+    Fields of `given` that only answers have are passed over. Any: rows of whatever model it is of.
     """
     sent = given.initial_data
     if isinstance(sent, Mapping) and (unknown := [str(name) for name in sent if name not in given.fields]):
