@@ -5,21 +5,24 @@ from typing import Any
 
 from rest_framework import serializers
 
+from coterie.core.choice_field import LONGEST
 from coterie_learning.unknown_names import nearest
 
-LONGEST = 60
-"""Characters of an unknown field's name that are repeated."""
+MOST_TOLD = 20
+"""Unknown fields that are told; a body may have a hundred thousand."""
 
 
 def check_body(given: "serializers.Serializer[Any]") -> None:
-    """Check what `given` was made of. Raises ValidationError with a sentence for each field that is wrong or unknown.
+    """Check what `given` was made of. Raises ValidationError with a sentence for each field that is wrong, or for the
+    first `MOST_TOLD` that are unknown.
 
     Fields of `given` that only answers have are passed over. Any: rows of whatever model it is of.
     """
     sent = given.initial_data
     if isinstance(sent, Mapping) and (unknown := [str(name) for name in sent if name not in given.fields]):
         known = sorted(name for name, field in given.fields.items() if not field.read_only)
-        raise serializers.ValidationError({name[:LONGEST]: _refusal(name, known) for name in unknown}, code="unknown")
+        told = [name[:LONGEST] for name in unknown[:MOST_TOLD]]
+        raise serializers.ValidationError({name: _refusal(name, known) for name in told}, code="unknown")
     given.is_valid(raise_exception=True)
 
 

@@ -33,6 +33,14 @@ def test_a_missing_field_and_a_body_that_is_no_object_are_told_as_ever() -> None
             check_body(Named(data=wrong))
 
 
+def test_of_very_many_the_first_are_told_and_none_at_length() -> None:
+    with pytest.raises(serializers.ValidationError) as refused:
+        check_body(Named(data={f"{number}{'x' * 100_000}": 1 for number in range(100)}))
+    assert isinstance(refused.value.detail, dict)
+    assert len(refused.value.detail) == 20
+    assert max(map(len, refused.value.detail)) == 60
+
+
 def test_where_nothing_is_taken_nothing_is_named() -> None:
     class Nothing(serializers.Serializer[object]):
         pass
