@@ -29,7 +29,7 @@ def run(arguments: Arguments) -> Output:
         known = _federations(store)
         parts = parts_of(store.agreements, federations=known)
     lines = [f"{'taken back' if one.is_withdrawn else 'agreed'}: {one.part}: {one.words}" for one in parts]
-    name = (arguments.take_back or "").removeprefix(FEDERATION)
+    name = arguments.take_back.removeprefix(FEDERATION)
     if name != arguments.take_back and name not in known:
         lines.append(f"this device knows no federation {name!r}; it knows {', '.join(known) or 'none yet'}")
     return Output(OwnersParts(parts), lines or ["nothing was agreed to yet"])

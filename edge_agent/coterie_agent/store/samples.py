@@ -151,8 +151,10 @@ class SampleStore:
         return tuple(sorted(self._usable_counts()))
 
     def repeated(self, newest: int) -> int:
-        """How many of the `newest` samples equal an older one, label and all. Reads every sample that is stored."""
+        """How many of the `newest` samples equal an older one, label and all. Reads all, unless none is older."""
         older = self.count() - newest
+        if not older:
+            return 0
         seen: set[int] = set()
         repeated = 0
         with self._database.reading() as cursor:

@@ -15,7 +15,7 @@ from coterie.core.aged_api import AgedSerializer
 from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
-from coterie.core.why_api import WhyField
+from coterie.core.why_api import WhyField, why_in
 from coterie.fleet.models import Device
 
 LONGEST_HOLD_S = 30 * 24 * 3600
@@ -174,7 +174,7 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
     def pause(self, request: Request, **_: str) -> Response:
         """Ask no further device until it is resumed."""
         rollout = self.get_object()
-        services.pause_agent_rollout(rollout=rollout, why=_why(request))
+        services.pause_agent_rollout(rollout=rollout, why=why_in(request, WhySerializer))
         return self._changed(rollout)
 
     @extend_schema(request=None, responses=AgentRolloutSerializer)
@@ -190,7 +190,7 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
     def pass_phase(self, request: Request, **_: str) -> Response:
         """Begin the next phase, whatever the present one has told."""
         rollout = self.get_object()
-        services.pass_phase(rollout=rollout, why=_why(request), now=timezone.now())
+        services.pass_phase(rollout=rollout, why=why_in(request, WhySerializer), now=timezone.now())
         return self._changed(rollout)
 
     @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)
@@ -198,7 +198,7 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
     def stop(self, request: Request, **_: str) -> Response:
         """Ask nobody else; devices that have the release keep it."""
         rollout = self.get_object()
-        services.stop_agent_rollout(rollout=rollout, why=_why(request), now=timezone.now())
+        services.stop_agent_rollout(rollout=rollout, why=why_in(request, WhySerializer), now=timezone.now())
         return self._changed(rollout)
 
     @extend_schema(request=WhySerializer, responses=AgentRolloutSerializer)
@@ -206,19 +206,13 @@ class AgentRolloutViewSet(ListedViewSet[AgentRollout]):
     def roll_back(self, request: Request, **_: str) -> Response:
         """Have devices go back to the agent before."""
         rollout = self.get_object()
-        services.roll_back_agent_rollout(rollout=rollout, why=_why(request), now=timezone.now())
+        services.roll_back_agent_rollout(rollout=rollout, why=why_in(request, WhySerializer), now=timezone.now())
         return self._changed(rollout)
 
     @staticmethod
     def _changed(rollout: AgentRollout) -> Response:
         rollout.refresh_from_db()
         return Response(AgentRolloutSerializer(rollout).data)
-
-
-def _why(request: Request) -> str:
-    given = WhySerializer(data=request.data)
-    check_body(given)
-    return str(given.validated_data["why"])
 
 
 class DeviceUpdateFilter(serializers.Serializer[None]):

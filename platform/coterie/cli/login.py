@@ -75,19 +75,15 @@ def _login_at(url: str, *, token_stdin: bool) -> Login:
 
 
 def _own_login(state: Path | None, operator: str | None) -> Login:
-    """With a token that is made in the state directory. Raises Failed."""
+    """With a token that is made in the state directory. Raises Failed, and what `own_login` raises."""
     need_state(state)
     import django
 
     django.setup()
     from coterie.accounts.own_login import own_login
-    from coterie.core.errors import CoterieError
 
     with tables_checked():
-        try:
-            return own_login(operator=operator)
-        except CoterieError as error:
-            raise Failed(error.code, str(error)) from error
+        return own_login(operator=operator)
 
 
 @click.command(short_help="Forget the platform and its token.")

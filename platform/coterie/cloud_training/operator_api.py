@@ -29,7 +29,7 @@ from coterie.core.acting import current_actor
 from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
-from coterie.core.why_api import WhyField
+from coterie.core.why_api import WhyField, why_in
 from coterie.registry.models import Dataset, ModelPair, ModelVersion
 from coterie_wire.structs import from_values
 
@@ -185,9 +185,8 @@ class TrainingJobViewSet(ListedViewSet[TrainingJob]):
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: UUID) -> Response:
         """Stop it."""
-        job, given = get_object_or_404(TrainingJob, pk=pk), CancelJobSerializer(data=request.data)
-        check_body(given)
-        services.cancel_job(job=job, why=given.validated_data["why"], now=timezone.now())
+        job = get_object_or_404(TrainingJob, pk=pk)
+        services.cancel_job(job=job, why=why_in(request, CancelJobSerializer), now=timezone.now())
         return Response(TrainingJobSerializer(job).data)
 
     @extend_schema(request=None, responses={201: TrainingJobSerializer})

@@ -19,6 +19,7 @@ from coterie.cloud import gpus_job
 from coterie.cluster.services import register_host
 from coterie.core.errors import CoterieError
 from coterie.core.lease import HEARTBEAT_S
+from coterie.core.one_line import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -115,8 +116,7 @@ class Presence:
             try:
                 register(timezone.now(), gpus=gpus)
             except (DatabaseError, InterfaceError) as error:
-                why = " ".join(str(error).split())
-                logger.warning("this host could not say that it is there; trying again: %s", why)
+                logger.warning("this host could not say that it is there; trying again: %s", one_line(error))
             finally:
                 connection.close()
             if self._done.wait(HEARTBEAT_S):

@@ -88,8 +88,8 @@ def compile_model(
     """The graphs and initial parameters of `program`; `export_module` makes one of an nn.Module.
 
     `recipe` is by default cross-entropy and SGD over all parameters, or sums of second derivatives where the model has
-    tables for them. `batch_size` is the fixed number of samples in a
-    train step; prediction takes any number. `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
+    tables for them. `batch_size` is the fixed number of samples in a train step; prediction takes any number.
+    `loss_program` is the recipe's `Custom` loss; `export_loss` makes one.
     Raises UnsupportedOperator, which names the operator and its module, RunningStatistics, MutatedState, FixedBatch,
     BatchOutOfRange, BatchBecameConstant, LengthBecameConstant, UnboundedLength, UnsupportedSignature, UnsupportedLoss,
     LossMismatch, NothingTrains, UnsupportedParameter or NoGradient.

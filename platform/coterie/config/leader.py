@@ -13,6 +13,8 @@ from typing import cast
 import psycopg
 from django.conf import settings
 
+from coterie.core.one_line import one_line
+
 logger = logging.getLogger(__name__)
 
 LOCK_NUMBER = 0x636F746572696502
@@ -58,7 +60,7 @@ class Leadership:
             query = "SELECT 1" if self._leads else "SELECT pg_try_advisory_lock(%s)"
             row = self._session.execute(query, None if self._leads else [LOCK_NUMBER]).fetchone()
         except psycopg.Error as error:
-            logger.warning("the database does not tell which beat acts: %s", " ".join(str(error).split()))
+            logger.warning("the database does not tell which beat acts: %s", one_line(error))
             self.resign()
             return False
         return row is not None and bool(row[0])

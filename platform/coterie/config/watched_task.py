@@ -16,6 +16,7 @@ from redis import RedisError
 from coterie.config.monitoring.liveness import LIFE
 from coterie.core.log_context import logging_about
 from coterie.core.metrics import TASK_SECONDS, TASKS
+from coterie.core.one_line import one_line
 from coterie.core.postponing import lack_of
 from coterie.core.resting import CHANGES, RESTS
 from coterie.core.scheduler_heartbeat import EVERY_S, record_task
@@ -59,7 +60,7 @@ def _why_later(error: Exception) -> str | None:
     SQLite raises the same errors for mistakes of ours.
     """
     if isinstance(error, (OperationalError, InterfaceError)) and connection.vendor == "postgresql":
-        return " ".join(str(error).split())
+        return one_line(error)
     lack = lack_of(error)
     return None if lack is None else lack.sentence
 

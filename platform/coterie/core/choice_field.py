@@ -15,7 +15,9 @@ LONGEST = 60
 """Characters that are repeated of what was given."""
 
 
-class _Telling(serializers.ChoiceField):
+class ChoiceField(serializers.ChoiceField):
+    """One of a few words."""
+
     def fail(self, key: str, **parts: object) -> NoReturn:
         """Raises ValidationError."""
         if key == "invalid_choice":
@@ -32,11 +34,7 @@ class _Telling(serializers.ChoiceField):
         return f"There is no {shown}, the nearest of {len(known)} are {near}."
 
 
-class ChoiceField(_Telling):
-    """One of a few words."""
-
-
-class MultipleChoiceField(_Telling, serializers.MultipleChoiceField):
+class MultipleChoiceField(ChoiceField, serializers.MultipleChoiceField):
     """Several of a few words."""
 
 

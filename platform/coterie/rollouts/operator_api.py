@@ -14,7 +14,7 @@ from coterie.core.aged_api import AgedSerializer
 from coterie.core.body import check_body
 from coterie.core.choice_field import ChoiceField
 from coterie.core.listing import ListedViewSet
-from coterie.core.why_api import WhyField
+from coterie.core.why_api import WhyField, why_in
 from coterie.registry.models import ModelVersion
 from coterie.rollouts import services
 from coterie.rollouts.models import Rollout, Trial
@@ -178,7 +178,7 @@ class RolloutViewSet(ListedViewSet[Rollout]):
     def promote(self, request: Request, **_: str) -> Response:
         """Make the candidate the champion without waiting for the reports."""
         rollout = self.get_object()
-        services.promote_rollout(rollout=rollout, why=_why(request), now=timezone.now())
+        services.promote_rollout(rollout=rollout, why=why_in(request, DecisionSerializer), now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
     @extend_schema(request=DecisionSerializer, responses=RolloutSerializer)
@@ -186,7 +186,7 @@ class RolloutViewSet(ListedViewSet[Rollout]):
     def pass_phase(self, request: Request, **_: str) -> Response:
         """Begin the next phase, whatever the present one has told; after the last the candidate is the champion."""
         rollout = self.get_object()
-        services.pass_phase(rollout=rollout, why=_why(request), now=timezone.now())
+        services.pass_phase(rollout=rollout, why=why_in(request, DecisionSerializer), now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
     @extend_schema(request=DecisionSerializer, responses=RolloutSerializer)
@@ -194,16 +194,10 @@ class RolloutViewSet(ListedViewSet[Rollout]):
     def cancel(self, request: Request, **_: str) -> Response:
         """Stop it; the canary group goes back to the champion."""
         rollout = self.get_object()
-        services.cancel_rollout(rollout=rollout, why=_why(request), now=timezone.now())
+        services.cancel_rollout(rollout=rollout, why=why_in(request, DecisionSerializer), now=timezone.now())
         return Response(RolloutSerializer(rollout).data)
 
     def get_queryset(self) -> QuerySet[Rollout]:
         """A single roll-out comes with every device's part."""
         rows = super().get_queryset()
         return rows.prefetch_related("trials__device") if self.action == "retrieve" else rows
-
-
-def _why(request: Request) -> str:
-    given = DecisionSerializer(data=request.data)
-    check_body(given)
-    return cast(str, given.validated_data["why"])

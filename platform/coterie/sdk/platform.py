@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -92,7 +92,7 @@ class Platform:
                 self._rest.pause()
                 job = next(iter(self._jobs(pair, "preflight")), None)
                 line.show(stage_of(job) if job else "waiting for the pre-flight")
-                pair = self._rest.get(f"pairs/{pair.id}/", Pair)
+                pair = self._now(pair.id)
             line.show(f"{name} is {pair.state}")
         if pair.state == "rejected":
             raise Rejected(pair.reason_code, pair.reason_sentence, pair.reason_fields)
@@ -104,12 +104,16 @@ class Platform:
 
     def pair(self, which: str) -> Pair:
         """The pair of that identifier or name, as it stands now. Raises NotOne unless one has the name."""
-        with suppress(ValueError):
-            return self._rest.get(f"pairs/{UUID(which)}/", Pair)
+        if _is_id(which):
+            return self._now(which)
         found = [pair for pair in self._rest.page("pairs/", Pair, search=which) if pair.name == which]
         if len(found) != 1:
             raise NotOne(which, len(found))
         return found[0]
+
+    def _now(self, pair: str) -> Pair:
+        """The pair of that identifier, as it stands now."""
+        return self._rest.get(f"pairs/{pair}/", Pair)
 
     def versions(self, pair: Pair) -> list[Version]:
         """The newest 500 of both models, the newest first."""
@@ -134,7 +138,7 @@ class Platform:
         Where the cloud model alone is trained, name it alone, and `distill` the device model from it.
         """
         self._rest.post(f"pairs/{pair.id}/uploaded-weights/", list[Version], {"models": list(models)})
-        return self._rest.get(f"pairs/{pair.id}/", Pair)
+        return self._now(pair.id)
 
     def distill(self, pair: Pair, dataset: Dataset, *, progress: bool = True, **options: float) -> Pair:
         """Distil the next device version from the cloud model in use; gives the pair as it is then.
@@ -144,7 +148,7 @@ class Platform:
         with ProgressLine.wanted(progress) as line:
             job = self._rest.post(f"pairs/{pair.id}/distill/", Job, {"dataset": dataset.id, **options})
             follow(self._rest, job, line)
-        return self._rest.get(f"pairs/{pair.id}/", Pair)
+        return self._now(pair.id)
 
     def add_dataset(self, name: str, **arrays: ArrayLike) -> Dataset:
         """Upload samples, by default `x` and `y`: float32 or int64 [rows, ...]; classes and tokens are int64."""
@@ -179,7 +183,7 @@ class Platform:
             follow(self._rest, job, line)
             # The distillation was asked for in the transaction that ended the bootstrap.
             follow(self._rest, self._jobs(pair, "distill")[0], line)
-        return self._rest.get(f"pairs/{pair.id}/", Pair)
+        return self._now(pair.id)
 
     def federation(
         self,
@@ -291,3 +295,11 @@ class _About(msgspec.Struct, frozen=True):
 
 class _Secret(msgspec.Struct, frozen=True):
     secret: str
+
+
+def _is_id(which: str) -> bool:
+    try:
+        UUID(which)
+    except ValueError:
+        return False
+    return True

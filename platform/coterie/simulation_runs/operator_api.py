@@ -19,7 +19,7 @@ from coterie.core.choice_field import ChoiceField
 from coterie.core.figured_api import FIGURED, SORTS, FiguredSerializer
 from coterie.core.listing import ListedViewSet, QueryParameters
 from coterie.core.uploaded import on_disk
-from coterie.core.why_api import WhyField
+from coterie.core.why_api import WhyField, why_in
 from coterie.simulation_runs import services
 from coterie.simulation_runs.models import SimulatedFleet, SimulationRun
 
@@ -162,7 +162,6 @@ class SimulationRunViewSet(ListedViewSet[SimulationRun]):
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, **_: str) -> Response:
         """Stop it; what it has done is kept, and it goes on from there if it is asked for again."""
-        run, given = self.get_object(), CancelRunSerializer(data=request.data)
-        check_body(given)
-        services.cancel_run(run=run, why=given.validated_data["why"], now=timezone.now())
+        run = self.get_object()
+        services.cancel_run(run=run, why=why_in(request, CancelRunSerializer), now=timezone.now())
         return Response(SimulationRunSerializer(run).data)

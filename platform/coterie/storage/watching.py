@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from contextlib import suppress
 
 from coterie.core.away import AWAY, STORAGE
 from coterie.storage.interface import StorageUnavailable, Store, store_of
@@ -32,15 +33,12 @@ def why_unfit(store: Store) -> str | None:
 
 def look(store: Store) -> None:
     """Record whether the storage is away: while it is, it has to take something; otherwise it is only read from."""
-    try:
+    # The first has recorded itself; after the other, no room, say, the storage stays away until it takes something.
+    with suppress(StorageUnavailable, OSError):
         if STORAGE not in AWAY:
             store.exists(FOLDER)
         elif why_unfit(store) is None:
             AWAY.record_answer(STORAGE)
-    except StorageUnavailable:  # which has recorded it
-        return
-    except OSError:  # no room, say: it stays away until it takes something
-        return
 
 
 def watch_storage() -> None:

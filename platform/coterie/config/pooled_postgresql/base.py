@@ -9,6 +9,8 @@ import psycopg
 from django.db.backends.postgresql import base
 from psycopg_pool import PoolTimeout
 
+from coterie.core.one_line import one_line
+
 
 class ToldConnection(psycopg.Connection[Any]):
     """A connection whose class knows why the latest one was not made."""
@@ -22,7 +24,7 @@ class ToldConnection(psycopg.Connection[Any]):
         try:
             made = super().connect(*given, **named)
         except psycopg.Error as error:
-            ToldConnection.latest_failure = " ".join(str(error).split())
+            ToldConnection.latest_failure = one_line(error)
             raise type(error)(ToldConnection.latest_failure) from error
         ToldConnection.latest_failure = ""
         return made
