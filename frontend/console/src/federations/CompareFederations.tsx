@@ -1,14 +1,14 @@
-import { MultiSelect, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { SHARE } from "../chart/bounds";
 import { TimeChart } from "../chart/TimeChart";
 import { TimeRange } from "../chart/TimeRange";
+import { ComparedWith } from "../components/ComparedWith";
 import { Panel } from "../components/Panel";
 import { SideBySide } from "../components/SideBySide";
 import { percent } from "../components/units";
 import { useFederationHue } from "./hues";
-import { MOST_COMPARED } from "./mostCompared";
 import { type Federation, federationsQuery, type Round, roundsQuery } from "./queries";
 import { accuracyOf, type Lived, linesOfFederations } from "./sideBySide";
 
@@ -35,15 +35,10 @@ export function CompareFederations({ baseline, against, onAgainst }: Props) {
   return (
     <Panel title="Beside other federations" tools={<TimeRange />}>
       <Stack gap="md">
-        <MultiSelect
-          label="Compared with it"
-          placeholder={against.length === 0 ? "Choose others" : ""}
-          searchable
-          clearable
-          maxValues={MOST_COMPARED}
+        <ComparedWith
           maw={420}
           data={others.map(({ id, name }) => ({ value: id, label: name }))}
-          value={[...against]}
+          value={against}
           onChange={onAgainst}
         />
         {others.length === 0 && all !== undefined && (

@@ -1,10 +1,10 @@
-import { MultiSelect, Stack } from "@mantine/core";
+import { Stack } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
+import { ComparedWith } from "../components/ComparedWith";
 import { Panel } from "../components/Panel";
 import { SideBySide } from "../components/SideBySide";
 import { wordOf } from "../components/State";
 import { t } from "../language/t";
-import { MOST_COMPARED } from "./mostCompared";
 import { type Round, roundQuery, roundsQuery } from "./queries";
 import { linesOfRounds } from "./sideBySide";
 
@@ -26,12 +26,7 @@ export function CompareRounds({ baseline, against, onAgainst }: Props) {
   return (
     <Panel title="Beside other rounds">
       <Stack gap="md">
-        <MultiSelect
-          label="Compared with it"
-          placeholder={against.length === 0 ? "Choose others" : ""}
-          searchable
-          clearable
-          maxValues={MOST_COMPARED}
+        <ComparedWith
           maw={420}
           data={[...known.values()].map((round) => ({ value: String(round.id), label: nameOf(round) }))}
           value={against.map(String)}

@@ -1,13 +1,15 @@
-import { Button, Group, MultiSelect, Select, Stack, Text } from "@mantine/core";
+import { Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useMemo } from "react";
 import { api } from "../api/client";
 import { Answer } from "../components/Answer";
 import { Archive } from "../components/Archive";
+import { ComparedWith } from "../components/ComparedWith";
 import { Describe } from "../components/Describe";
 import { Facts } from "../components/Facts";
 import { Loading } from "../components/Loading";
+import { MOST_COMPARED } from "../components/mostCompared";
 import { Noted } from "../components/Noted";
 import { PageHead } from "../components/PageHead";
 import { Panel } from "../components/Panel";
@@ -43,8 +45,6 @@ const Lineage = lazy(() => import("../models/Lineage"));
 
 /** Versions that the lineage shows at first. */
 const NEAR = 40;
-/** Versions that stand beside a baseline: as many as there are colours, but one. */
-const MOST = 5;
 
 interface PairSearch extends TableSearch {
   /** The version that is looked at. */
@@ -71,7 +71,7 @@ export const Route = createFileRoute("/models/$id")({
 });
 
 function againstOf(raw: unknown): Pick<PairSearch, "against"> {
-  const versions = (Array.isArray(raw) ? raw : [raw]).filter((one) => typeof one === "string").slice(0, MOST);
+  const versions = (Array.isArray(raw) ? raw : [raw]).filter((one) => typeof one === "string").slice(0, MOST_COMPARED);
   return versions.length === 0 ? {} : { against: versions };
 }
 
@@ -99,7 +99,9 @@ function PairPage() {
         search: (now) => {
           const { version: baseline, against: others = [], ...kept } = now;
           if (baseline === undefined || next === baseline) return { ...kept, version: next };
-          const added = others.includes(next) ? others.filter((one) => one !== next) : [...others, next].slice(-MOST);
+          const added = others.includes(next)
+            ? others.filter((one) => one !== next)
+            : [...others, next].slice(-MOST_COMPARED);
           return { ...kept, version: baseline, ...(added.length > 0 && { against: added }) };
         },
         replace: true,
@@ -292,16 +294,11 @@ function Chosen({ versions, version, against, onChoose }: ChosenProps) {
         value={version ?? null}
         onChange={(next) => onChoose(next === null ? {} : { version: next })}
       />
-      <MultiSelect
-        label="Compared with it"
-        placeholder={against.length === 0 ? "Choose others" : ""}
-        searchable
-        clearable
-        maxValues={MOST}
+      <ComparedWith
         miw={280}
         disabled={version === undefined}
         data={options.filter(({ value }) => value !== version)}
-        value={[...against]}
+        value={against}
         onChange={(next) => version !== undefined && onChoose({ version, ...(next.length > 0 && { against: next }) })}
       />
     </Group>
